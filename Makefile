@@ -51,14 +51,14 @@ trial: $(VENV)/.test
 # formats, and results, which must be those of this processor. MuJoCo's compiler computes numbers of its files, and the control
 # is NumPy's own.
 AARCH64_TESTS := tests/spatial tests/algorithms $(addprefix tests/engine/test_, calls.py several_results.py operations.py trace.py differentiation.py derivative_program.py)
-EMULATED := PYTHONPATH=src:tests $(VENV)-aarch64/bin/python
+EMULATED := PYTHONPATH=src:tests:benchmarks/peers $(VENV)-aarch64/bin/python
 
 aarch64: $(VENV)/.test $(VENV)-aarch64/.made
 	$(EMULATED) -m pytest -n 2 --installed $(if $(ALL),,--quick) $(AARCH64_TESTS)
 	$(if $(REST),,$(BIN)/pytest tests/bridges/export -k "aarch64 or other_processors")
 	mkdir -p build/aarch64
 	for script in "model/trace_hashes.py --short" robot/result_digests.py; do \
-	  PYTHONPATH=tests $(BIN)/python tests/$$script >build/aarch64/here && \
+	  PYTHONPATH=tests:benchmarks/peers $(BIN)/python tests/$$script >build/aarch64/here && \
 	  $(EMULATED) tests/$$script >build/aarch64/there || exit 1; \
 	  for side in here there; do grep -v "^mjcf:\|^control:" build/aarch64/$$side >build/aarch64/$$side.txt; done; \
 	  diff build/aarch64/here.txt build/aarch64/there.txt || exit 1; \

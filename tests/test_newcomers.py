@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import featherweight as fw
-from featherweight.robot.inverse_kinematics.targets import homogeneous
+from featherweight.model.types import homogeneous_matrix
 
 
 def arm() -> fw.Robot:
@@ -258,7 +258,7 @@ def test_a_pose_is_a_target_of_inverse_kinematics() -> None:
     robot = arm()
     T = robot.frame_placement("body2", [0.1, 0.2, 0.3])
     pose = fw.Pose.of(T)
-    np.testing.assert_allclose(homogeneous(pose), T, atol=1e-15)
+    np.testing.assert_allclose(homogeneous_matrix(pose), T, atol=1e-15)
     ik = fw.InverseKinematics(robot, fw.FrameTask("body2"))
     np.testing.assert_array_equal(ik.solve(pose, rng=0).q, ik.solve(T, rng=0).q)
 

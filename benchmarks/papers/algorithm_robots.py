@@ -6,11 +6,11 @@ from dataclasses import replace
 from functools import cache
 from typing import NamedTuple
 
+from loop_generators import closed_mechanism
 from measure import FILES, ROBOTS
 from sathya2023_counts import chain_of_squares, stem_with_branches
 
 from featherweight import BilateralContact, Coupling, Description, Robot, build, generators, load, robots
-from featherweight.model.loop_generators import closed_mechanism
 
 FILE = {"panda": "panda", "hyq": "hyq", "talos": "talos_reduced"}  # of example-robot-data
 CHAIN = "chain of "

@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
+from loop_generators import closed_mechanism
 from loops import se3
 from measure import machine, markdown
 from scipy.optimize import least_squares
@@ -27,7 +28,6 @@ from scipy.optimize import least_squares
 import featherweight as fw
 from featherweight.array_types import Array
 from featherweight.model.description import Description
-from featherweight.model.loop_generators import closed_mechanism
 from featherweight.model.types import WORLD, JointType
 
 CLOSED = 1e-4  # [m, rad]

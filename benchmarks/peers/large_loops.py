@@ -14,13 +14,13 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pinocchio as pin
+from loop_generators import closed_mechanism
 from loops import ALGORITHMS, compared
 from measure import machine, markdown, options
 
 import featherweight as fw
 from featherweight.model.description import Description
 from featherweight.model.generators import from_parents
-from featherweight.model.loop_generators import closed_mechanism
 from featherweight.model.types import WORLD, LoopType
 
 DIGITS = 15  # of the numbers of a ring: Pinocchio has no solution if redundant constraints contradict each other

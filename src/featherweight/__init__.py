@@ -11,8 +11,7 @@ from .engine.operations import Operations
 from .engine.trace import Arithmetic, evaluate
 from .model.builder import describe
 from .model.contact_rules import ContactPair
-from .model.decomposition import Decomposition
-from .model.description import Description
+from .model.description import Decomposition, Description
 from .model.position_drives import PD
 from .model.servos import Cogging, DCMotor, DriveInput, LuGre, OrientationServo, Servo, Winding
 from .model.types import (

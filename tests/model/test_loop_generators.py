@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from loop_generators import KINDS, LEAST, closed_mechanism
 
-from featherweight.model.loop_generators import KINDS, LEAST, closed_mechanism
 from featherweight.model.types import Pose
 
 

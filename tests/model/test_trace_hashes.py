@@ -12,6 +12,7 @@ import pytest
 from processors import NEEDED, runnable, settings
 
 TESTS = Path(__file__).parents[1]
+PATHS = [str(TESTS), str(TESTS.parent / "benchmarks" / "peers")]
 CONTROL = "control:"
 
 
@@ -20,7 +21,7 @@ def printed(env: dict[str, str]) -> list[str]:
     command = [sys.executable, str(Path(__file__).with_name("trace_hashes.py")), "--short"]
     return subprocess.run(
         command,
-        env={**env, "PYTHONPATH": os.pathsep.join([str(TESTS), env.get("PYTHONPATH", "")])},
+        env={**env, "PYTHONPATH": os.pathsep.join([*PATHS, env.get("PYTHONPATH", "")])},
         capture_output=True,
         text=True,
         check=True,

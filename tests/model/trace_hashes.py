@@ -1,6 +1,6 @@
 """Print hashes of the code compiled from robots, to compare machines and settings line by line.
 
-    PYTHONPATH=tests python tests/model/trace_hashes.py [--short]
+    PYTHONPATH=tests:benchmarks/peers python tests/model/trace_hashes.py [--short]
 
 Each line is a robot, a function, a hash of its trace (operations in order, constants with all bits), its counts of operations
 and its algorithm. Robots come from generators, from files of `example-robot-data` and `gymnasium` if installed, and from
@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from loop_generators import closed_mechanism
 
 import featherweight as fw
 from featherweight import robots
@@ -30,7 +31,6 @@ from featherweight.engine.operations import CONSTANT
 from featherweight.engine.trace import Trace
 from featherweight.identification.base_parameters import base_parameters
 from featherweight.model import generators
-from featherweight.model.loop_generators import closed_mechanism
 from oracles.mechanisms import MECHANISMS
 from oracles.robots import FIXED, FLOATING, ROOT, path
 

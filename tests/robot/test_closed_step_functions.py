@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from loop_generators import closed_mechanism
 
 import featherweight as fw
 from featherweight.model import configuration
-from featherweight.model.loop_generators import closed_mechanism
 from featherweight.robot.closing.loops import FACING_AT_LEAST
 from featherweight.spatial import Vec3
 from featherweight.spatial.lie import quaternion_at

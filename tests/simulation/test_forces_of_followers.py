@@ -115,7 +115,7 @@ def test_limits_of_a_mimic_joint_that_leave_its_leader_no_room_are_left_out_by_n
     """Check followers that rotate in the opposite direction with the same limits, as in some files."""
     text = URDF.format(inertial=INERTIAL).replace('lower="-.2" upper=".4"', f'lower="{lower}" upper="{upper}"')
     robot = fw.load(text.replace('lower="-3" upper="3"', 'lower="0" upper="0.8"'), execution="interpreted")
-    told = {"limits of joints that follow others and leave these no room": "j2"}
+    told = {"limits of joints that follow others and leave these no range of motion": "j2"}
     if lower == upper:
         told[EQUAL_LIMITS] = "j2"
     assert robot.report() == told == not_simulated(robot)

@@ -15,28 +15,29 @@ from viewer.robots import arm
 
 trimesh = pytest.importorskip("trimesh")
 
-from featherweight.model.equivalent_box import body_inertias, equivalent_box  # noqa: E402
+from featherweight.model.equivalent_box import equivalent_box  # noqa: E402
 from featherweight.viewer.drawn_meshes import lighter, shaded, simplified, vertex_normals  # noqa: E402
 from featherweight.viewer.figure import Figure, Layer  # noqa: E402
 
 
 def test_a_body_box_has_the_mass_centre_and_inertia_of_the_body(tmp_path: Path) -> None:
-    inertias = body_inertias(arm(tmp_path, "floating").model)
-    lower = inertias["lower"]
+    lower = arm(tmp_path, "floating").bodies["lower"].inertia
     assert lower.mass == pytest.approx(1.0)
     assert lower.center == pytest.approx([0.01, 0.02, 0.15])
-    assert lower.rotational == pytest.approx(np.array([[0.02, 0.001, 0], [0.001, 0.03, 0.002], [0, 0.002, 0.015]]))
+    assert np.array(lower.rotational.matrix) == pytest.approx(
+        np.array([[0.02, 0.001, 0], [0.001, 0.03, 0.002], [0, 0.002, 0.015]])
+    )
     box = equivalent_box(lower)
     assert box is not None
     a, b, c = box.lengths
     principal = lower.mass / 12.0 * np.diag([b * b + c * c, a * a + c * c, a * a + b * b])
-    assert box.rotation @ principal @ box.rotation.T == pytest.approx(lower.rotational)
+    assert box.rotation @ principal @ box.rotation.T == pytest.approx(np.array(lower.rotational.matrix))
     assert np.linalg.det(box.rotation) == pytest.approx(1.0)
 
 
 def test_links_that_are_fixed_to_a_body_count_for_its_inertia(tmp_path: Path) -> None:
     robot = arm(tmp_path)
-    assert sum(x.mass for x in body_inertias(robot.model).values()) == pytest.approx(robot.mass)
+    assert sum(x.mass for x in robot.bodies) == pytest.approx(robot.mass)
 
 
 def test_a_box_without_mass_is_none() -> None:
@@ -49,7 +50,7 @@ def test_a_box_without_mass_is_none() -> None:
             ],
         )
     )
-    assert equivalent_box(body_inertias(robot.model)["light"]) is None
+    assert equivalent_box(robot.bodies["light"].inertia) is None
     [ball] = Figure(robot).layer(Layer.VISUAL)["light"]
     assert np.ptp(ball.vertices, axis=0) == pytest.approx([0.02] * 3, rel=0.1)
 

@@ -21,7 +21,7 @@ from ..array_types import Array
 from ..engine.cache import kept
 from ..extras import imports_from_extra
 from ..model.contact_rules import ContactPair
-from ..model.decomposition import Decomposition
+from ..model.description import Decomposition
 from ..model.editing.notes import noted
 from ..model.editing.references import D, new_name, require_body
 from ..model.files import is_mesh_there

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..checks import checked
-from .checks import check_names
+from .checks import check, of_names
 from .description import Description
 from .types import (
     Actuator,
@@ -81,7 +81,7 @@ def describe(
         disabled_collisions=tuple(disabled_collisions),
         cameras=tuple(cameras),
     )
-    check_names(description)
+    check(description, of_names)
     for s in description.shapes:
         if s.friction is not None and s.friction < 0.0:
             problem = f"shape {s.name!r}: the friction is negative ({s.friction:g})"

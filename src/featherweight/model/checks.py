@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -22,7 +22,6 @@ from .types import (
     SMALLEST_MASS,
     WORLD,
     Actuator,
-    Contents,
     Frame,
     Joint,
     JointDynamics,
@@ -56,173 +55,164 @@ SKEWED = 1e-3  # deviation of a rotation whose numbers are rounded to four digit
 ON_AXIS = (JointType.REVOLUTE, JointType.CONTINUOUS, JointType.PRISMATIC, JointType.PLANAR)
 
 
-def check(d: Description) -> None:
-    """Raise ModelError for the first fault of a description: a number, a name, a shape or a path that no robot can have."""
-    check_names(d)
-    _check_numbers(d)
-    _check_configurations(d)
-    _check_disabled_collisions(d)
-    check_shapes(d)
-    _check_transmissions(d)
-    _check_cameras(d)
+Faults = Iterator[str]
+"""Faults of a description: the element, its problem, and what to do."""
 
 
-def check_names(d: Description) -> None:
-    """Raise ModelError for names that two elements have, and for bodies and joints that there are not."""
+def check(d: Description, *kinds: Callable[[Description], Faults]) -> None:
+    """Raise ModelError for the first fault of a description, of these kinds or of all: what no robot can have."""
+    for faults in kinds or ALL:
+        for fault in faults(d):
+            raise ModelError(f"{d.source}: {fault}")
+
+
+def of_names(d: Description) -> Faults:
+    """Yield names that two elements have, and bodies and joints that there are not."""
     for what, names in (("bodies", [b.name for b in d.bodies]), ("joints", [j.name for j in d.joints])):
         if twice := [n for n, count in Counter(names).items() if count > 1]:
-            raise ModelError(f"{d.source}: two {what} have the name {twice[0]!r}; rename one of them")
+            yield f"two {what} have the name {twice[0]!r}; rename one of them"
     known = {b.name for b in d.bodies} | {WORLD, None}
     for j in d.joints:
         for role, body in (("parent", j.parent), ("child", j.child)):
             if body not in known:
-                raise ModelError(f"{d.source}: joint {j.name!r}: its {role} {body!r} is not a body; add it or correct the name")
+                yield f"joint {j.name!r}: its {role} {body!r} is not a body; add it or correct the name"
     if twice := [n for n, count in Counter(j.child for j in d.joints).items() if count > 1]:
-        raise ModelError(f"{d.source}: body {twice[0]!r} is the child of two joints; make one of them a Loop")
+        yield f"body {twice[0]!r} is the child of two joints; make one of them a Loop"
     for what, on_body in (("shape", d.shapes), ("frame", d.frames)):
         for each in on_body:
             if each.body not in known:
-                raise ModelError(f"{d.source}: {what} {each.name!r}: {each.body!r} is not a body; add it or correct the name")
+                yield f"{what} {each.name!r}: {each.body!r} is not a body; add it or correct the name"
     joints = {j.name: j for j in d.joints}
     for marked in (*d.independent, *d.dependent):
         if marked not in joints:
-            raise ModelError(f"{d.source}: {marked!r} is marked as independent or dependent, but there is no such joint")
+            yield f"{marked!r} is marked as independent or dependent, but there is no such joint"
 
 
-def _check_configurations(d: Description) -> None:
-    """Raise ModelError for duplicate names of configurations, unknown joints, and wrong numbers of coordinates.
+def _of_configurations(d: Description) -> Faults:
+    """Yield duplicate names of configurations, unknown joints, and wrong numbers of coordinates.
 
     Coordinates of fixed joints are ignored.
     """
     if twice := [name for name, count in Counter(c.name for c in d.configurations).items() if count > 1]:
-        raise ModelError(f"{d.source}: two configurations have the name {twice[0]!r}; rename one of them")
-    controls = controls_of(d.actuators)
+        yield f"two configurations have the name {twice[0]!r}; rename one of them"
+    controls, types = controls_of(d.actuators), {ROOT_JOINT: JointType.FLOATING} | {j.name: j.type for j in d.joints}
     for c in d.configurations:
         if unknown := [name for name, _ in c.controls if name not in controls]:
             problem = f"configuration {c.name!r}: there is no actuator with the control {unknown[0]!r}"
-            raise ModelError(f"{d.source}: {problem}; correct the name, or leave it out")
-    types = {ROOT_JOINT: JointType.FLOATING} | {j.name: j.type for j in d.joints}
-    for configuration in d.configurations:
-        for joint, values in configuration.coordinates:
-            where = f"{d.source}: configuration {configuration.name!r}"
+            yield f"{problem}; correct the name, or leave it out"
+        for joint, values in c.coordinates:
+            where = f"configuration {c.name!r}"
             if joint not in types:
-                raise ModelError(f"{where}: there is no joint {joint!r}; correct the name, or leave it out")
+                yield f"{where}: there is no joint {joint!r}; correct the name, or leave it out"
             kind = types[joint]
             if kind is not JointType.FIXED and len(values) != kind.nq:
-                problem = f"joint {joint!r} ({kind}) has {kind.nq} coordinates, not {len(values)}"
-                raise ModelError(f"{where}: {problem}; give {kind.nq}")
+                yield f"{where}: joint {joint!r} ({kind}) has {kind.nq} coordinates, not {len(values)}; give {kind.nq}"
             if kind.rotation and not any(values[-kind.rotation :]):
-                raise ModelError(f"{where}: the rotation of joint {joint!r} is zero; give it unit length")
+                yield f"{where}: the rotation of joint {joint!r} is zero; give it unit length"
 
 
-def check_independent(d: Description) -> None:
-    """Raise ModelError for independent joints that cannot be independent."""
+def of_independent(d: Description) -> Faults:
+    """Yield independent joints that cannot be independent."""
     types, leaders = {j.name: j.type for j in d.joints}, {c.joint: c for c in d.couplings}
     for name in d.independent:
-        where = f"{d.source}: independent: joint {name!r}"
+        where = f"independent: joint {name!r}"
         if types.get(name, JointType.FIXED) is JointType.FIXED:
             moving = ", ".join(repr(j.name) for j in d.joints if j.type is not JointType.FIXED)
             problem = "is fixed" if name in types else f"does not exist{suggestion(name, types)}"
-            raise ModelError(f"{where} {problem}; the joints that move are {moving}")
+            yield f"{where} {problem}; the joints that move are {moving}"
         if name in leaders:
             followed = ", ".join(repr(leader) for leader, _ in leaders[name].terms)
             problem = f"follows {followed} by coupling {leaders[name].name!r}, so its velocity is not independent"
-            raise ModelError(f"{where} {problem}; name {followed} instead, or reverse the coupling in the file")
+            yield f"{where} {problem}; name {followed} instead, or reverse the coupling in the file"
 
 
-def _check_disabled_collisions(d: Description) -> None:
-    """Raise ModelError for disabled collisions of unknown links, which would otherwise count as the ground."""
+def _of_disabled_collisions(d: Description) -> Faults:
+    """Yield disabled collisions of unknown links, which would otherwise count as the ground."""
     known = {b.name for b in d.bodies} | {WORLD, None}
     for pair in d.disabled_collisions:
         if unknown := [link for link in pair if link not in known]:
             problem = f"disabled collisions of {pair[0]!r} and {pair[1]!r}: {unknown[0]!r} is not a body"
-            raise ModelError(f"{d.source}: {problem}; correct the name, or leave them out")
+            yield f"{problem}; correct the name, or leave them out"
 
 
-def check_shapes(d: Description) -> None:
-    """Raise ModelError for contacts of unknown shapes, and for meshes and height fields that are empty or not finite."""
+def of_shapes(d: Description) -> Faults:
+    """Yield contacts of unknown shapes, and meshes and height fields that are empty or not finite."""
     known = {s.name for s in d.shapes}
-    for pair in d.contact_pairs:
+    named = [(f"contact pair of {pair.shapes[0]!r} and {pair.shapes[1]!r}", pair) for pair in d.contact_pairs]
+    for where, pair in named:
         if unknown := [name for name in pair.shapes if name not in known]:
-            problem = f"contact pair of {pair.shapes[0]!r} and {pair.shapes[1]!r}: there is no shape {unknown[0]!r}"
-            raise ModelError(f"{d.source}: {problem}; correct the name, or leave the pair out")
+            yield f"{where}: there is no shape {unknown[0]!r}; correct the name, or leave the pair out"
         if pair.friction is None and pair.second_friction is not None:
-            problem = f"contact pair of {pair.shapes[0]!r} and {pair.shapes[1]!r}: it has a second friction and no first"
-            raise ModelError(f"{d.source}: {problem}; give friction=, too")
+            yield f"{where}: it has a second friction and no first; give friction=, too"
     pulling: list[tuple[str, Shape | ContactPair]] = [(f"shape {s.name!r}", s) for s in d.shapes]
-    pulling += [(f"contact pair of {pair.shapes[0]!r} and {pair.shapes[1]!r}", pair) for pair in d.contact_pairs]
-    for where, x in pulling:
+    for where, x in [*pulling, *named]:
         for key in ("adhesion", "gap"):
             if getattr(x, key) < 0.0:
-                raise ModelError(f"{d.source}: {where}: the {key} is negative ({getattr(x, key):g}); give zero or more")
+                yield f"{where}: the {key} is negative ({getattr(x, key):g}); give zero or more"
     for s in d.shapes:
+        where = f"shape {s.name!r}"
         if s.type in SIZES and len(s.size) != len(SIZES[s.type]):
-            problem = f"the size of a {s.type} is ({', '.join(SIZES[s.type])}); got {s.size}"
-            raise ModelError(f"{d.source}: shape {s.name!r}: {problem}; give these numbers")
+            yield f"{where}: the size of a {s.type} is ({', '.join(SIZES[s.type])}); got {s.size}; give these numbers"
         if s.type is not ShapeType.MESH and min(s.size, default=0.0) < 0.0:
-            raise ModelError(f"{d.source}: shape {s.name!r}: the size {s.size} has a negative number; correct it")
+            yield f"{where}: the size {s.size} has a negative number; correct it"
         if len(s.surface_velocity) != 6:
-            problem = f"shape {s.name!r}: its surface_velocity has {len(s.surface_velocity)} numbers"
-            raise ModelError(f"{d.source}: {problem}; give three of linear and three of angular velocity")
+            problem = f"{where}: its surface_velocity has {len(s.surface_velocity)} numbers"
+            yield f"{problem}; give three of linear and three of angular velocity"
         if s.type is ShapeType.MESH and not s.path and s.vertices is None:
-            raise ModelError(f"{d.source}: shape {s.name!r}: a mesh has a file or vertices; give it path= or vertices=")
+            yield f"{where}: a mesh has a file or vertices; give it path= or vertices="
         if s.vertices is not None and not (np.abs(s.vertices) <= LARGEST).all():
-            problem = f"shape {s.name!r}: its vertices are not all finite numbers within ±{LARGEST:g}"
-            raise ModelError(f"{d.source}: {problem}; correct them")
+            yield f"{where}: its vertices are not all finite numbers within ±{LARGEST:g}; correct them"
         if s.fluid is not None and semi_axes(s) is None:
-            problem = f"shape {s.name!r}: a {s.type} has no ellipsoid in a fluid"
-            raise ModelError(
-                f"{d.source}: {problem}; leave out fluid=, or give it to a sphere, box, cylinder, capsule or ellipsoid"
-            )
+            problem = f"{where}: a {s.type} has no ellipsoid in a fluid"
+            yield f"{problem}; leave out fluid=, or give it to a sphere, box, cylinder, capsule or ellipsoid"
         grid = () if s.heights is None else np.shape(s.heights)
         if s.type is ShapeType.HEIGHTFIELD and not (len(grid) == 2 and min(grid) > 1 and np.isfinite(s.heights).all()):
-            problem = f"shape {s.name!r}: a height field needs finite heights of shape (nx, ny), both at least 2; it has {grid}"
-            raise ModelError(f"{d.source}: {problem}; give them")
+            yield f"{where}: a height field needs finite heights of shape (nx, ny), both at least 2; it has {grid}; give them"
         if s.type is ShapeType.HEIGHTFIELD and not s.size[2] + np.min(s.heights) >= 0.0:
-            problem = f"shape {s.name!r}: a height field's base, {s.size[2]:g} m below z = 0, must lie below all of its heights"
-            raise ModelError(f"{d.source}: {problem}; give a greater third size, or shift the heights")
+            problem = f"{where}: a height field's base, {s.size[2]:g} m below z = 0, must lie below all of its heights"
+            yield f"{problem}; give a greater third size, or shift the heights"
 
 
-def _check_transmissions(d: Description) -> None:
-    """Raise ModelError for tendons and actuators of unknown joints, tendons, bodies or frames, and for invalid paths."""
+def _of_transmissions(d: Description) -> Faults:
+    """Yield tendons and actuators of unknown joints, tendons, bodies or frames, and invalid paths."""
     types = {j.name: j.type for j in d.joints}
     bodies, tendons = {b.name for b in d.bodies} | {WORLD, None}, {t.name for t in d.tendons}
     frames = {f.name for f in d.frames} | {b.name for b in d.bodies}
     for t in d.tendons:
-        where = f"{d.source}: tendon {t.name!r}"
+        where = f"tendon {t.name!r}"
         if unknown := [name for name, _ in t.terms if types.get(name, JointType.FIXED).nq != 1]:
-            raise ModelError(f"{where}: {unknown[0]!r} is not a joint with one degree of freedom; correct its terms")
+            yield f"{where}: {unknown[0]!r} is not a joint with one degree of freedom; correct its terms"
         if lost := [body for body in bodies_of(t) if body not in bodies]:
-            raise ModelError(f"{where}: {lost[0]!r} is not a body; add it or correct the name")
+            yield f"{where}: {lost[0]!r} is not a body; add it or correct the name"
         if not t.terms and not t.path:
-            raise ModelError(f"{where}: it has neither terms nor a path; give it one of them")
+            yield f"{where}: it has neither terms nor a path; give it one of them"
         if problem := _path_problem(t.path):
-            raise ModelError(f"{where}: {problem}; correct its path")
+            yield f"{where}: {problem}; correct its path"
         for key in ("stiffness", "damping", "dry_friction"):
             if getattr(t, key) < 0.0:
-                raise ModelError(f"{where}: the {key.replace('_', ' ')} is negative ({getattr(t, key):g}); correct it")
+                yield f"{where}: the {key.replace('_', ' ')} is negative ({getattr(t, key):g}); correct it"
         for what, (lower, upper) in {"limit": (t.lower, t.upper), "rest": t.rest, "force": t.force}.items():
             if lower > upper:
-                raise ModelError(f"{where}: the lower {what} {lower:g} is above the upper one, {upper:g}; exchange them")
+                yield f"{where}: the lower {what} {lower:g} is above the upper one, {upper:g}; exchange them"
     for a in d.actuators:
-        where = f"{d.source}: actuator {a.name!r}"
+        where = f"actuator {a.name!r}"
         if (a.joint is not None or a.at is not None) + (a.tendon is not None) + (a.adhesion is not None) != 1:
-            raise ModelError(f"{where}: an actuator acts on a joint, a tendon, at a frame or by adhesion; give it one of them")
+            yield f"{where}: an actuator acts on a joint, a tendon, at a frame or by adhesion; give it one of them"
         if a.adhesion is not None and a.adhesion not in bodies:
             problem = f"there is no body {a.adhesion!r}{suggestion(a.adhesion, {b.name for b in d.bodies})}"
-            raise ModelError(f"{where}: {problem}; correct the name")
+            yield f"{where}: {problem}; correct the name"
         if problem := _servo_problem(a):
-            raise ModelError(f"{where}: {problem}")
+            yield f"{where}: {problem}"
         if a.tendon is not None and a.tendon not in tendons:
-            raise ModelError(f"{where}: there is no tendon {a.tendon!r}{suggestion(a.tendon, tendons)}; correct the name")
+            yield f"{where}: there is no tendon {a.tendon!r}{suggestion(a.tendon, tendons)}; correct the name"
         if a.joint is not None and a.at is None and types.get(a.joint, JointType.FIXED).nv != 1:
-            raise ModelError(f"{where}: {a.joint!r} is not a joint with one degree of freedom; correct its joint")
+            yield f"{where}: {a.joint!r} is not a joint with one degree of freedom; correct its joint"
         if a.at is not None and a.at.rod is not None and not (a.at.rod > 0.0 and a.at.reference is not None):
-            raise ModelError(f"{where}: a rod has a positive length, and a reference where its slider is; give it both")
+            yield f"{where}: a rod has a positive length, and a reference where its slider is; give it both"
         for f in (a.at.frame, a.at.reference) if a.at is not None else ():
             name = f.body if isinstance(f, Frame) else f
             if name is not None and name not in frames and name != WORLD:
-                raise ModelError(f"{where}: there is no frame or body {name!r}{suggestion(name, frames)}; correct the name")
+                yield f"{where}: there is no frame or body {name!r}{suggestion(name, frames)}; correct the name"
 
 
 def _servo_problem(a: Actuator) -> str:
@@ -277,31 +267,25 @@ def _path_problem(path: Sequence[TendonPoint | TendonWrap | Pulley]) -> str:
     return ""
 
 
-# --- physically impossible inertias
-
-
-def _check_cameras(d: Contents) -> None:
-    """Raise ModelError for cameras with the same name, on unknown bodies, or with an invalid field of view."""
+def _of_cameras(d: Description) -> Faults:
+    """Yield cameras with the same name, on unknown bodies, or with an invalid field of view."""
     known = {b.name for b in d.bodies} | {WORLD, None}
     names = [c.name for c in d.cameras]
     for k, c in enumerate(d.cameras):
-        where = f"{d.source}: camera {c.name!r}"
+        where = f"camera {c.name!r}"
         if c.name in names[:k]:
-            raise ModelError(f"{where}: another camera has this name; rename one of them")
+            yield f"{where}: another camera has this name; rename one of them"
         for body in (c.body, c.target):
             if body not in known:
                 shown = [b.name for b in d.bodies if b.name not in d.virtual]
                 remedy = f"the bodies are {listed(shown)}"
-                raise ModelError(f"{where}: {body!r} is not a body{suggestion(str(body), shown)}; {remedy}")
+                yield f"{where}: {body!r} is not a body{suggestion(str(body), shown)}; {remedy}"
         if not (c.field_of_view > 0.0 and (c.orthographic or c.field_of_view < math.pi)):
-            raise ModelError(f"{where}: its field_of_view is {c.field_of_view:g}; give an angle in rad between 0 and π")
+            yield f"{where}: its field_of_view is {c.field_of_view:g}; give an angle in rad between 0 and π"
 
 
-# --- numbers
-
-
-def _check_numbers(d: Description) -> None:
-    """Raise ModelError for the first invalid number: not finite, negative where it must not be, or too large or too small.
+def _of_numbers(d: Description) -> Faults:
+    """Yield invalid numbers: not finite, negative where it must not be, or too large or too small.
 
     Numbers are too large or too small if later computations would overflow.
     """
@@ -309,38 +293,36 @@ def _check_numbers(d: Description) -> None:
         if not all(-LARGEST <= x <= LARGEST for x in numbers):  # also catches NaN
             worst = next(x for x in numbers if not -LARGEST <= x <= LARGEST)
             number = f"the number {worst:g}{_place_of(worst, part)}"
-            raise ModelError(f"{d.source}: {element} has {number}; give numbers within ±{LARGEST:g}, in SI units")
-    _check_rotations(d)
+            yield f"{element} has {number}; give numbers within ±{LARGEST:g}, in SI units"
+    yield from _of_rotations(d)
     for b in d.bodies:
         mass = b.inertia.mass
         if mass < 0.0:
-            raise ModelError(f"{d.source}: body {b.name!r}: the mass is negative ({mass:g}); correct it")
+            yield f"body {b.name!r}: the mass is negative ({mass:g}); correct it"
         if 0.0 < mass < SMALLEST_MASS:
-            raise ModelError(
-                f"{d.source}: body {b.name!r}: the mass {mass:g} kg is too small for the computation; make it zero"
-            )
+            yield f"body {b.name!r}: the mass {mass:g} kg is too small for the computation; make it zero"
     for j in d.joints:
         for key in NONNEGATIVE:
             if getattr(j, key) < 0.0:
-                raise ModelError(f"{d.source}: joint {j.name!r}: the {key} is negative ({getattr(j, key):g}); correct it")
+                yield f"joint {j.name!r}: the {key} is negative ({getattr(j, key):g}); correct it"
         if j.effort_range is not None and not (
             j.effort_range[0] <= j.effort_range[1] and j.effort == max(map(abs, j.effort_range))
         ):
             least, most = j.effort_range
             problem = f"the effort_range ({least:g}, {most:g}) must increase and stay within the effort, {j.effort:g}"
-            raise ModelError(f"{d.source}: joint {j.name!r}: {problem}; correct it, and give effort= its greatest magnitude")
+            yield f"joint {j.name!r}: {problem}; correct it, and give effort= its greatest magnitude"
         if j.rest_pose and (len(j.rest_pose) != JointType.FLOATING.nq or not any(j.rest_pose[3:])):
             problem = f"the rest pose of a floating joint is (x, y, z, qx, qy, qz, qw); got {j.rest_pose}"
-            raise ModelError(f"{d.source}: joint {j.name!r}: {problem}; give these, or ()")
+            yield f"joint {j.name!r}: {problem}; give these, or ()"
         if j.type in ON_AXIS and not any(j.axis):
-            raise ModelError(f"{d.source}: joint {j.name!r}: its axis is zero; give the direction of its axis")
+            yield f"joint {j.name!r}: its axis is zero; give the direction of its axis"
         if j.lower > j.upper:
             problem = f"the lower limit {j.lower:g} is above the upper limit {j.upper:g}"
-            raise ModelError(f"{d.source}: joint {j.name!r}: {problem}; exchange or correct them")
+            yield f"joint {j.name!r}: {problem}; exchange or correct them"
 
 
-def _check_rotations(d: Description) -> None:
-    """Raise ModelError for placements whose matrices are not rotations."""
+def _of_rotations(d: Description) -> Faults:
+    """Yield placements whose matrices are not rotations."""
     kinds: dict[str, tuple[Any, ...]] = {"joint": d.joints, "frame": d.frames, "shape": d.shapes, "camera": d.cameras}
     placed: list[tuple[str, Any, str]] = [
         *((f"{kind} {x.name!r}", x, "placement") for kind, elements in kinds.items() for x in elements),
@@ -351,7 +333,7 @@ def _check_rotations(d: Description) -> None:
     skewed = ~(rotation_defect(np.moveaxis(R, 0, -1)) < SKEWED)
     for element, x, key in (placed[k] for k in np.flatnonzero(skewed)):
         problem = f"the matrix of its {key} is not a rotation: {getattr(x, key).R}"
-        raise ModelError(f"{d.source}: {element}: {problem}; its rows must be perpendicular, of length 1 and right-handed")
+        yield f"{element}: {problem}; its rows must be perpendicular, of length 1 and right-handed"
 
 
 def _numbers(d: Description) -> Iterator[tuple[str, tuple[float, ...], Any]]:
@@ -432,3 +414,6 @@ def _of_node(x: TendonPoint | TendonWrap | Pulley) -> tuple[float, ...]:
 
 def _of_pose(pose: Pose) -> tuple[float, ...]:
     return (*pose.R[0], *pose.R[1], *pose.R[2], *pose.p)
+
+
+ALL = (of_names, _of_numbers, _of_configurations, _of_disabled_collisions, of_shapes, _of_transmissions, _of_cameras)

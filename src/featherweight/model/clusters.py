@@ -11,6 +11,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Sequence
 
+from .topology import path_to_ground
 from .tree import Tree
 
 
@@ -24,21 +25,13 @@ def rows_between_bodies(tree: Tree, ends: Sequence[int]) -> frozenset[int]:
 
 def _rows_on_paths(tree: Tree, ends: Iterable[int], carriers: Sequence[int]) -> frozenset[int]:
     """Return the rows on the paths from the ground to `ends`, except those on the paths to all `carriers`."""
-    common = set.intersection(*(set(_support(tree, i)) for i in carriers))
-    return whole_joints(tree, {r for i in ends for r in _support(tree, i)} - common)
+    common = set.intersection(*(set(path_to_ground(tree.parent, i)) for i in carriers))
+    return whole_joints(tree, {r for i in ends for r in path_to_ground(tree.parent, i)} - common)
 
 
 def whole_joints(tree: Tree, rows: Iterable[int]) -> frozenset[int]:
     """Return all rows of the joints of some rows."""
     return frozenset(r for i in rows for r in range(tree.first[i], tree.last[i] + 1))
-
-
-def _support(tree: Tree, i: int) -> list[int]:
-    rows = []
-    while i >= 0:
-        rows.append(i)
-        i = tree.parent[i]
-    return rows
 
 
 def clusters(tree: Tree, ties: Iterable[frozenset[int]]) -> list[tuple[int, ...]]:
@@ -106,7 +99,7 @@ def _detours(tree: Tree, found: Sequence[Sequence[int]]) -> list[frozenset[int]]
     owner = owners(tree, found)
     for rows, own in zip(reversed(found), reversed(handles(tree, found)), strict=True):
         if len(own) > 1:
-            carrying = {owner[i] for r in found[owner[own[-1]]] for i in _support(tree, r)}
+            carrying = {owner[i] for r in found[owner[own[-1]]] for i in path_to_ground(tree.parent, r)}
             if not carrying.issuperset(owner[h] for h in own):
                 return [_rows_on_paths(tree, rows, own)]
     return []

@@ -12,26 +12,53 @@ from ..checks import (
     NOTHING,
     NUMBER,
     POSITIVE,
+    Count,
     Kind,
     Positive,
+    PositiveCount,
     Refused,
     argument,
     checked,
     dict_of,
     either,
     list_of,
+    number_in,
     object_of,
     one_of,
+    whole,
 )
 from ..names import Named, missing_attribute
 from ..providers import provided
 from . import editing
 from .contact_rules import Softness
-from .decomposition import Decomposition
 from .formats.saving import save_description
-from .types import Closure, Contents, Coupling, Inertia, JointType, Loop, Pose, PoseLike, Shape, VectorLike
+from .types import NAMED_PARTS, Closure, Contents, Coupling, Inertia, JointType, Loop, Pose, PoseLike, Shape, VectorLike
 
-BY_NAME = "bodies", "joints", "frames", "loops", "couplings", "closures", "shapes", "tendons", "actuators", "cameras", "sensors"
+THRESHOLD = number_in("a number from 0.01 to 1", 0.01, 1.0)
+BODIES = either([NOTHING, list_of(NAME)]).worded("a list of names of bodies, or None")
+LIMIT = either([NOTHING, whole(1)]).worded("a whole number of at least 1, or None")
+CORNERS = either([NOTHING, whole(4)]).worded("a whole number of at least 4, or None")
+
+
+@checked
+@dataclass(frozen=True, slots=True)
+class Decomposition:
+    """Options for the replacement of collision meshes by convex parts: `load(..., decompose=Decomposition(threshold=0.02))`.
+
+    The method is CoACD (Wei et al. 2022): it cuts the mesh by planes along its axes, found by a tree search, until no part is
+    more concave than `threshold`. Concavity is a distance between a part and its convex hull, relative to half of the mesh's
+    greatest extent. Meshes that are not closed, or intersect themselves, are first replaced by a closed surface with
+    `resolution` cells along their greatest extent.
+    """
+
+    threshold: Annotated[float, THRESHOLD] = 0.05
+    bodies: Annotated[Iterable[str] | None, BODIES] = None  # bodies whose meshes are decomposed; default: all
+    most_parts: Annotated[int | None, LIMIT] = None  # of a mesh; further parts are merged, whatever their concavity
+    most_corners: Annotated[int | None, CORNERS] = None  # of a part; parts with more are simplified
+    resolution: PositiveCount = 50
+    iterations: PositiveCount = 150  # of the tree search for each cut; the time grows in proportion
+    seed: Count = 0
+
 
 POSITIONS = dict_of(NAME, None).worded("a dict {joint: position}, such as {'elbow': 0.5}")
 NEW_NAMES = dict_of(NAME, None).worded("a dict {old name: new name}")
@@ -74,7 +101,7 @@ class Description(Contents):
 
     def __post_init__(self) -> None:
         """Make parts accessible by name, and shorten their `repr`."""
-        for name in BY_NAME:
+        for name in NAMED_PARTS.values():
             object.__setattr__(self, name, Named(getattr(self, name)))
 
     def __repr__(self) -> str:
@@ -184,7 +211,7 @@ class Description(Contents):
         return editing.properties.with_inertias(self, given, density)
 
     @checked
-    def decomposed(self, options: Decomposition = Decomposition()) -> Description:  # noqa: B008  # frozen
+    def decomposed(self, options: Decomposition = Decomposition()) -> Description:  # frozen
         """Return the description with collision meshes replaced by convex parts, which CoACD computes (extra "decomposition").
 
         Otherwise the convex hull of a mesh stands for it in contacts and distances. The mesh itself remains for pictures. A

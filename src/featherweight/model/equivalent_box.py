@@ -7,16 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..array_types import Array
-from .model import Model
-from .types import Body, Matrix, Shape, ShapeType, Vector, as_matrix, as_vector
-
-
-class BodyInertia(NamedTuple):
-    """The mass [kg], centre of mass (3,) [m], and inertia (3, 3) about it [kg m²] of a body, in its frame of the file."""
-
-    mass: float
-    center: Array
-    rotational: Array
+from .types import Body, Inertia, Matrix, Shape, ShapeType, Vector, as_matrix, as_vector, transpose
 
 
 class Box(NamedTuple):
@@ -27,21 +18,7 @@ class Box(NamedTuple):
     center: Array
 
 
-def body_inertias(model: Model) -> dict[str, BodyInertia]:
-    """Return the inertia of each moving body, with everything that is fixed to it, by the body's name."""
-    tree, inertias = model.tree, {}
-    for body, (row, pose) in zip(model.bodies, model.placed_bodies, strict=True):
-        xx, xy, xz, yy, yz, zz = tree.inertia[row]
-        mass, moment = float(tree.mass[row]), np.array(tree.moment[row])
-        center = moment / mass if mass > 0.0 else np.zeros(3)
-        about_origin = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-        about_center = about_origin - mass * (center @ center * np.eye(3) - np.outer(center, center))
-        R = np.array(pose.R)
-        inertias[body.name] = BodyInertia(mass, R.T @ (center - np.array(pose.p)), R.T @ about_center @ R)
-    return inertias
-
-
-def equivalent_box(inertia: BodyInertia) -> Box | None:
+def equivalent_box(inertia: Inertia) -> Box | None:
     """Return the box of uniform density with this inertia; None without mass.
 
     A box with sides a, b, c has the principal moment m (b² + c²) / 12 about its first axis, so a² is 6 / m times the sum of
@@ -49,10 +26,10 @@ def equivalent_box(inertia: BodyInertia) -> Box | None:
     """
     if inertia.mass <= 0.0:
         return None
-    moments, axes = np.linalg.eigh((inertia.rotational + inertia.rotational.T) / 2)
+    moments, axes = np.linalg.eigh(np.array(inertia.rotational.matrix))
     if np.linalg.det(axes) < 0.0:
         axes[:, 0] *= -1.0
-    return Box(box_lengths(inertia.mass, moments), axes, inertia.center)
+    return Box(box_lengths(inertia.mass, moments), axes, np.array(inertia.center))
 
 
 def box_lengths(mass: float, moments: Array) -> Array:
@@ -63,14 +40,12 @@ def box_lengths(mass: float, moments: Array) -> Array:
 
 def box_of_link(body: Body) -> tuple[Matrix, Vector]:
     """Return the axes, as columns in the link's frame, and lengths [m] of the box of a link, along the axes of its file."""
-    mass, center, (xx, xy, xz, yy, yz, zz) = body.inertia
-    rotational = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     if body.principal is None:
-        box = equivalent_box(BodyInertia(mass, np.array(center), rotational))
+        box = equivalent_box(body.inertia)
         assert box is not None  # it has mass
         return as_matrix(box.rotation), as_vector(box.lengths)
-    R = np.array(body.principal)
-    return body.principal, as_vector(box_lengths(mass, np.diag(R.T @ rotational @ R)))
+    xx, _, _, yy, _, zz = body.inertia.rotational.rotated(transpose(body.principal))
+    return body.principal, as_vector(box_lengths(body.inertia.mass, np.array([xx, yy, zz])))
 
 
 def semi_axes(shape: Shape) -> Vector | None:

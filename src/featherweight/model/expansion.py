@@ -14,14 +14,14 @@ from typing import Any, NamedTuple
 
 from ..checks import Kind, Refused, argument, one_of
 from ..names import listed
-from ..spatial import ZERO_RIGID, Mat3, RigidInertia, Vec3
+from ..spatial import ZERO_RIGID, RigidInertia, Vec3
 from ..spatial.elementary import cos, norm, sin
 from ..summaries import visible
 from .checks import check
 from .description import Description
 from .editing.acting import moved_tendon
 from .editing.notes import warn_caller
-from .editing.references import links_of_subtree
+from .editing.references import links_of_subtree, named_frames
 from .equivalent_box import box_of_link, semi_axes
 from .inertia_checks import about_center, judged_inertias, without_negative_moments
 from .model import DragPart, Model, ModelFrame, MovingBody, MovingJoint, Placed, PointMass
@@ -35,12 +35,12 @@ from .types import (
     WORLD,
     Camera,
     CameraMode,
-    Frame,
     Inertia,
     Joint,
     JointDynamics,
     JointType,
     ModelError,
+    Moments,
     Pose,
     Shape,
     SharedContents,
@@ -73,6 +73,9 @@ class _Carrier(NamedTuple):
     body: str | None  # None for the ground
     row: int
     pose: Pose
+
+
+GROUND = _Carrier(None, -1, Pose())
 
 
 def build_model(
@@ -179,7 +182,7 @@ class _Expansion:
         self.raised: list[str] = []  # bodies of negative moments
         self.joints = joints
         self.rows: list[dict[str, Any]] = []
-        self.carriers: dict[str, _Carrier] = {}
+        self.carriers: dict[str | None, _Carrier] = {None: GROUND}
         self.links: dict[str, list[str]] = {}  # moving body -> links
         self.moving: list[MovingJoint] = []
         self.nq = 0
@@ -188,9 +191,8 @@ class _Expansion:
         self.longest = max((norm(*j.placement.p) for j in joints), default=0.0)  # files have -1.11e-16 for zero
 
     def model(self, gravity: Vector) -> Model:
-        ground = _Carrier(None, -1, Pose())
         for joint in self.joints:
-            parent = ground if joint.parent is None else self.carriers[joint.parent]
+            parent = self.carriers[joint.parent]
             if joint.type == JointType.FIXED:
                 self.carriers[joint.child] = _Carrier(parent.body, parent.row, parent.pose @ joint.placement)
                 if parent.body is not None:
@@ -207,7 +209,7 @@ class _Expansion:
         virtual = self.d.virtual
         shown = [j for j in self.moving if j.child not in virtual]
         bodies = tuple(self._body(k, j.child, inertias) for k, j in enumerate(shown))
-        frames, placed = self._frames(ground)
+        frames, placed = self._frames()
         return Model(
             name=visible(self.d.name),
             source=self.d.source,
@@ -219,22 +221,17 @@ class _Expansion:
             placed_bodies=tuple(Placed(*self.carriers[b.name][1:]) for b in bodies),
             unused=(*self.d.unused, *((NEGATIVE, listed(self.raised)) for _ in self.raised[:1])),
             solid=self.solid,
-            shapes=tuple(self._shape(s, ground) for s in self.d.shapes),
-            tendons=tuple(moved_tendon(t, lambda body, pose: self._on_moving_body(body, pose)) for t in self.d.tendons),
+            shapes=tuple(map(self._shape, self.d.shapes)),
+            tendons=tuple(moved_tendon(t, self._on_moving_body) for t in self.d.tendons),
             shape_links=tuple(self._link(s.body) for s in self.d.shapes),
             link_centers=tuple((b.name, b.inertia.center) for b in self.d.bodies if b.name in {s.body for s in self.d.shapes}),
             disabled_collisions=tuple((self._link(a), self._link(b)) for a, b in self.d.disabled_collisions),
             drag=tuple(self._drag()),
             weight_compensated=tuple(self._compensated_masses()),
             camera_masses=tuple(tuple(self._followed_masses(c)) for c in self.d.cameras),
-            sensors=model_sensors(self.d, self._on_body),
+            sensors=model_sensors(self.d, lambda link: self._on_moving_body(link, Pose())),
             **values_of(SharedContents, self.d),
         )
-
-    def _on_body(self, name: str) -> tuple[str | None, Pose]:
-        """Return the moving body that carries a link, and the link's pose in that body's frame of the file."""
-        carrier = self.carriers[name]
-        return carrier.body, self._in_body(carrier, Pose())
 
     def _add_joint(self, joint: Joint, parent: _Carrier) -> None:
         """Add the rows of a joint, and return the internal frame of its child."""
@@ -298,9 +295,9 @@ class _Expansion:
     def _compensated_masses(self) -> Iterator[PointMass]:
         """Yield the parts of the masses of moving links whose weight is compensated."""
         for body in self.d.bodies:
-            owner, center = self._point(body.name, body.inertia.center)
+            owner, at = self._on_moving_body(body.name, Pose(p=body.inertia.center))
             if owner is not None and body.gravity_compensation * body.inertia.mass != 0.0:
-                yield PointMass(owner, body.gravity_compensation * body.inertia.mass, center)
+                yield PointMass(owner, body.gravity_compensation * body.inertia.mass, at.p)
 
     def _followed_masses(self, c: Camera) -> Iterator[PointMass]:
         """Yield the masses whose centre a camera follows or looks at: those of a link and of all links of its subtree."""
@@ -308,8 +305,8 @@ class _Expansion:
             inertias = {b.name: b.inertia for b in self.d.bodies}
             for name in links_of_subtree(self.d, c.target if c.has_target else c.body):
                 if inertias[name].mass > 0.0:
-                    body, center = self._point(name, inertias[name].center)
-                    yield PointMass(body, inertias[name].mass, center)
+                    body, at = self._on_moving_body(name, Pose(p=inertias[name].center))
+                    yield PointMass(body, inertias[name].mass, at.p)
 
     def _merged_inertias(self) -> dict[int, RigidInertia]:
         """Return, for the last row of each joint, the inertia of everything fixed to its body, in the internal frame."""
@@ -348,43 +345,29 @@ class _Expansion:
         I = inertias.get(carrier.row, ZERO_RIGID)
         pose = carrier.pose.inverse()
         h = (I.moment.x, I.moment.y, I.moment.z)
-        center = Pose(pose.R, pose.p) @ Pose(p=tuple(x / I.mass for x in h)) if I.mass else Pose()
-        rotational = RigidInertia(I.mass, Vec3(0.0, 0.0, 0.0), about_center(I)).rotate(_mat3(pose.R)).rotational
-        return MovingBody(index, name, Inertia(I.mass, center.p, tuple(rotational)), tuple(self.links[name]))
+        center = pose @ Pose(p=tuple(x / I.mass for x in h)) if I.mass else Pose()
+        inertia = Inertia(I.mass, center.p, Moments(*about_center(I)).rotated(pose.R))
+        return MovingBody(index, name, inertia, tuple(self.links[name]))
 
-    def _frames(self, ground: _Carrier) -> tuple[tuple[ModelFrame, ...], tuple[Placed, ...]]:
+    def _frames(self) -> tuple[tuple[ModelFrame, ...], tuple[Placed, ...]]:
         """Return one frame for each link, then the file's own frames."""
-        of_links = [Frame(b.name, b.name) for b in self.d.bodies if b.name not in self.d.virtual]
-        taken: set[str] = set()
         frames, placed = [], []
-        for frame in (*of_links, *self.d.frames):
-            name, link, pose = frame.name, frame.body, frame.placement
-            carrier = ground if link is None else self.carriers.get(link, ground)
-            while name in taken:
-                name += "_frame"
-            taken.add(name)
-            frames.append(ModelFrame(name, carrier.body, self._in_body(carrier, pose)))
-            placed.append(Placed(carrier.row, chained(carrier.pose, pose)))
+        for frame in named_frames(self.d):
+            carrier = self.carriers.get(frame.body, GROUND)
+            frames.append(ModelFrame(frame.name, *self._on_moving_body(frame.body, frame.placement)))
+            placed.append(Placed(carrier.row, chained(carrier.pose, frame.placement)))
         return tuple(frames), tuple(placed)
 
-    def _in_body(self, carrier: _Carrier, pose: Pose) -> Pose:
-        """Return a pose on a link of the file, in the frame of the file of the moving body that carries the link."""
-        internal = chained(carrier.pose, pose)
-        return internal if carrier.body is None else chained(self.carriers[carrier.body].pose.inverse(), internal)
-
-    def _point(self, link: str, center: Vector) -> tuple[str | None, Vector]:
-        """Return the moving body that carries a point of a link of the file, and the point in that body's frame."""
-        carrier = self.carriers[link]
-        return carrier.body, self._in_body(carrier, Pose(p=center)).p
-
-    def _shape(self, shape: Shape, ground: _Carrier) -> Shape:
-        carrier = ground if shape.body is None else self.carriers.get(shape.body, ground)
-        return replace(shape, body=carrier.body, placement=self._in_body(carrier, shape.placement))
+    def _shape(self, shape: Shape) -> Shape:
+        body, placement = self._on_moving_body(shape.body, shape.placement)
+        return replace(shape, body=body, placement=placement)
 
     def _on_moving_body(self, link: str | None, pose: Pose) -> tuple[str | None, Pose]:
-        """Return a pose on a link of the file as a pose on the moving body that carries the link."""
-        carrier = _Carrier(None, -1, Pose()) if link is None else self.carriers.get(link, _Carrier(None, -1, Pose()))
-        return carrier.body, self._in_body(carrier, pose)
+        """Return the moving body that carries a link of the file, and a pose on the link in that body's frame of the file."""
+        carrier = self.carriers.get(link, GROUND)
+        internal = chained(carrier.pose, pose)
+        whole = internal if carrier.body is None else chained(self.carriers[carrier.body].pose.inverse(), internal)
+        return carrier.body, whole
 
     def _link(self, name: str | None) -> str | None:
         """Return a link of the file; None for the ground."""
@@ -397,7 +380,3 @@ class _Expansion:
         fields = [f for f in Tree._fields if f != "gravity"]
         columns = {f: tuple(r[f] for r in self.rows) for f in fields}
         return Tree(**columns, gravity=gravity)
-
-
-def _mat3(R: object) -> Mat3:
-    return Mat3(*(Vec3(*row) for row in R))  # type: ignore[attr-defined]

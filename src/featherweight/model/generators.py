@@ -20,6 +20,7 @@ import numpy.typing as npt
 from ..checks import Fraction, Seed, checked
 from ..spatial.elementary import exp, log
 from ..spatial.ordered import product, total
+from ..spatial.vectors import rotation_from_quaternion
 from .description import Description
 from .random_numbers import uniform, unit_vectors
 from .types import WORLD, Body, Inertia, Joint, JointType, Pose, as_matrix, as_vector
@@ -184,14 +185,7 @@ def random_direction(rng: np.random.Generator) -> npt.NDArray[np.float64]:
 
 def random_rotation(rng: np.random.Generator) -> npt.NDArray[np.float64]:
     """Return a rotation matrix, uniform on SO(3), from a random unit quaternion."""
-    a, b, c, w = unit_vectors(rng, (4,))
-    return np.array(
-        [
-            [1 - 2 * (b * b + c * c), 2 * (a * b - c * w), 2 * (a * c + b * w)],
-            [2 * (a * b + c * w), 1 - 2 * (a * a + c * c), 2 * (b * c - a * w)],
-            [2 * (a * c - b * w), 2 * (b * c + a * w), 1 - 2 * (a * a + b * b)],
-        ]
-    )
+    return np.array(rotation_from_quaternion(*unit_vectors(rng, (4,)).tolist()))
 
 
 def _positive(name: str, value: int) -> int:

@@ -11,7 +11,7 @@ from ..array_types import Array
 from ..spatial import RigidInertia, Sym3, Vec3
 from ..spatial.ordered import product, singular, singular_values, total
 from .model import Model
-from .types import ROUNDING_RADIUS, SMALLEST_INERTIA, Inertia
+from .types import ROUNDING_RADIUS, SMALLEST_INERTIA, Inertia, Moments
 
 ROUNDED = 0.01  # excess of a flat body's moments when they are rounded to three digits
 
@@ -77,8 +77,7 @@ def judged_inertias(inertias: Sequence[RigidInertia]) -> list[Verdict]:
 
 def without_negative_moments(I: RigidInertia) -> RigidInertia:
     """Return an inertia whose negative principal moments about the centre of mass are zero."""
-    xx, xy, xz, yy, yz, zz = about_center(I)
-    tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    tensor = np.array(Moments(*about_center(I)).matrix)
     shift = float(total(np.abs(tensor)).max())  # makes the tensor positive, so that its singular values are eigenvalues
     values, _, axes = singular(tensor + shift * np.eye(3))
     positive = product(axes * np.maximum(values - shift, 0.0), axes.T)

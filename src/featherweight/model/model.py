@@ -147,10 +147,7 @@ class ModelSensor(SuggestsNames):
     frame: Frame | None = None  # on a link
     reference: Frame | None = None
     parts: tuple[SubtreePart, ...] = ()  # parts of the subtree of the sensor's body
-    shapes: tuple[tuple[int, ...], tuple[int, ...]] = (
-        (),
-        (),
-    )  # numbers of the shapes of a distance, or of contacts
+    shapes: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())  # numbers of the shapes of a distance, or of contacts
     links: tuple[tuple[str | None, ...], tuple[str | None, ...]] = ((), ())  # links whose contacts count
 
     @property

@@ -142,10 +142,8 @@ class _ModelSensors:
             place = self.places[sensed.kind].get(sensed.name)
             if place is None:
                 raise self._unknown(s, sensed)
-            name = (
-                f"{sensed.kind} {place.name}" if sensed.kind is SensedKind.CAMERA else place.name
-            )  # the name may belong to another frame
-            return Frame(name, place.body, Pose.of(place.placement, place.name))
+            kind = "camera " if sensed.kind is SensedKind.CAMERA else ""  # its name may be that of another frame
+            return Frame(f"{kind}{place.name}", place.body, Pose.of(place.placement, place.name))
         if sensed.name is None:
             return Frame("world", None)
         if sensed.name not in self.bodies:

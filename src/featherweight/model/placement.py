@@ -17,9 +17,8 @@ from .types import Joint, JointType, Matrix, Pose, Vector, add, dot, rotate, sca
 Turn = tuple[float, float]  # cosine and sine
 ALONG_Z = (JointType.REVOLUTE, JointType.CONTINUOUS, JointType.PRISMATIC)
 
-FAR = (
-    10.0  # greatest distance of a common normal's foot, relative to that of the axes' points: inertias about it lose its square
-)
+FAR = 10.0
+"""The greatest distance of a common normal's foot, relative to that of the axes' points: inertias about it lose its square."""
 TURN, MOVE, TWIST = 55, 28, 6  # operations for rotating or moving an articulated inertia; for adding a twist to a joint's angle
 
 

@@ -71,7 +71,10 @@ class PD:
                     f"there are {', '.join(known)}"
                 )
         gains = zip(self._gains("stiffness", names), self._gains("damping", names), strict=True)
-        return tuple(_drive(known[name], kp, kd) for name, (kp, kd) in zip(names, gains, strict=True))
+        return tuple(
+            Actuator(name, name, gain=kp, bias=(0.0, -kp, -kd), control=(known[name].lower, known[name].upper))
+            for name, (kp, kd) in zip(names, gains, strict=True)
+        )
 
     def _gains(self, what: str, names: Sequence[str]) -> list[float]:
         """Return the gains of the driven joints."""
@@ -86,7 +89,3 @@ class PD:
                 "number for each, or one for all"
             )
         return [float(x) for x in given] if isinstance(given, tuple) else [float(given)] * len(names)
-
-
-def _drive(joint: DrivenJoint, kp: float, kd: float) -> Actuator:
-    return Actuator(joint.name, joint.name, gain=kp, bias=(0.0, -kp, -kd), control=(joint.lower, joint.upper))

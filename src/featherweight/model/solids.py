@@ -11,43 +11,36 @@ import numpy as np
 from ..array_types import Array
 from ..extras import imports_from_extra
 from ..spatial.ordered import total
-from .types import Inertia, Matrix, Pose, Shape, ShapeType, Vector, add, as_matrix, as_vector, matmul, rotate, scale, transpose
+from .types import Inertia, Moments, Pose, Shape, ShapeType, Vector, add, as_matrix, as_vector, rotate, scale
 
 WATER = 1000.0  # [kg/m³] density of shapes without one, as in UsdPhysics and SDF
 
 
-class MassPart(NamedTuple):
-    """A mass [kg], its centre [m], and its moments (xx, xy, xz, yy, yz, zz) about it [kg m²], in a body's frame."""
-
-    mass: float
-    center: Vector
-    moments: tuple[float, ...]
-
-
 class Solid(NamedTuple):
-    """Volume [m³], centre [m], and moments (xx, xy, xz, yy, yz, zz) of unit density about it [m⁵], in a body's frame."""
+    """Volume [m³], centre [m], and moments of unit density about it [m⁵], in a body's frame."""
 
     volume: float
     center: Vector
-    moments: tuple[float, ...]
+    moments: Moments
 
-    def of_mass(self, mass: float) -> MassPart:
-        """Return this solid with a mass."""
+    def of_mass(self, mass: float) -> Inertia:
+        """Return the inertia of this solid with a mass."""
         ratio = mass / self.volume if self.volume else 0.0
-        return MassPart(mass, self.center, tuple(ratio * x for x in self.moments))
+        return Inertia(mass, self.center, Moments(*(ratio * x for x in self.moments)))
 
 
-def summed(parts: Sequence[MassPart]) -> MassPart:
-    """Return the sum of parts in one frame."""
+def summed(parts: Sequence[Inertia]) -> Inertia:
+    """Return the inertia of parts in one frame together; without mass, its centre is that of the first part."""
     whole = math.fsum(part.mass for part in parts)
     if whole == 0.0:
-        return MassPart(0.0, (0.0, 0.0, 0.0), (0.0,) * 6)
-    center = as_vector(math.fsum(part.mass * part.center[k] for part in parts) / whole for k in range(3))
+        center = parts[0].center if parts else (0.0, 0.0, 0.0)
+    else:
+        center = as_vector(math.fsum(part.mass * part.center[k] for part in parts) / whole for k in range(3))
     moments = [0.0] * 6
     for mass, at, own_moments in parts:
         shift = of_point(add(at, scale(-1.0, center)))
         moments = [a + b + mass * x for a, b, x in zip(moments, own_moments, shift, strict=True)]
-    return MassPart(whole, center, tuple(moments))
+    return Inertia(whole, center, Moments(*moments))
 
 
 def of_point(r: Vector) -> list[float]:
@@ -75,7 +68,7 @@ def primitive_solid(s: Shape) -> Solid:
         case _:
             raise ValueError(f"shape {s.name!r}: a {s.type} is no solid of this kind")
     xx, yy, zz = (volume * m for m in moments)
-    return _placed(s.placement, volume, ((xx, 0.0, 0.0), (0.0, yy, 0.0), (0.0, 0.0, zz)))
+    return Solid(volume, s.placement.p, Moments(xx, 0.0, 0.0, yy, 0.0, zz).rotated(s.placement.R))
 
 
 def mesh_solid(points: Array, faces: Any, placement: Pose) -> Solid | None:
@@ -96,7 +89,7 @@ def mesh_solid(points: Array, faces: Any, placement: Pose) -> Solid | None:
     trace = second[0, 0] + second[1, 1] + second[2, 2]
     R = as_matrix(placement.R)
     at = add(as_vector(placement.p), rotate(R, as_vector(base + center)))
-    return _placed(Pose(R, at), volume, as_matrix(trace * np.eye(3) - second))
+    return Solid(volume, at, Moments.of_matrix(as_matrix(trace * np.eye(3) - second)).rotated(R))
 
 
 def hull_faces(points: Array) -> Any:
@@ -135,15 +128,3 @@ def shape_solid(s: Shape) -> Solid | None:
         closed &= bool(mesh.is_watertight)
     every = np.concatenate(points)
     return mesh_solid(every, np.concatenate(faces) if closed else hull_faces(every), Pose())
-
-
-def inertia_of(part: MassPart) -> Inertia:
-    """Return a part as the inertia of its body."""
-    xx, xy, xz, yy, yz, zz = part.moments
-    return Inertia(part.mass, part.center, (xx, xy, xz, yy, yz, zz))
-
-
-def _placed(frame: Pose, volume: float, local: Matrix) -> Solid:
-    """Return a solid with its centre at the origin of a frame, and its moments in the frame's axes."""
-    (xx, xy, xz), (_, yy, yz), (_, _, zz) = matmul(matmul(frame.R, local), transpose(frame.R))
-    return Solid(volume, frame.p, (xx, xy, xz, yy, yz, zz))

@@ -6,6 +6,15 @@ from collections.abc import Sequence
 from functools import cached_property
 
 
+def path_to_ground(parent: Sequence[int], i: int) -> list[int]:
+    """Return i, its parent, and so on to a child of the ground."""
+    path = []
+    while i >= 0:
+        path.append(i)
+        i = parent[i]
+    return path
+
+
 class Topology:
     """The structure of a kinematic tree, given by `parent`, where parent[i] < i and -1 is the ground.
 
@@ -60,11 +69,7 @@ class Topology:
 
     def support(self, i: int) -> tuple[int, ...]:
         """Return the path from the ground to i, including i: kappa(i) of Featherstone (2005)."""
-        path = []
-        while i >= 0:
-            path.append(i)
-            i = self.parent[i]
-        return tuple(reversed(path))
+        return tuple(reversed(path_to_ground(self.parent, i)))
 
     def subtree(self, i: int) -> tuple[int, ...]:
         """Return i and all its descendants: nu(i) of Featherstone (2005)."""

@@ -16,18 +16,12 @@ from ..checks import array_of
 from ..extras import install_command
 from ..summaries import VisibleMessage
 from .files import read_mesh, require_regular
-from .types import Pose, Shape, ShapeType
+from .types import Shape, ShapeType
+from .types import homogeneous_matrix as homogeneous_matrix
 
 RGB = tuple[int, int, int]  # 0..255
 KNOWN = (".stl", ".obj", ".dae", ".ply", ".off", ".glb", ".gltf", ".msh")  # formats that need no further packages
 COLLADA = "{http://www.collada.org/2005/11/COLLADASchema}"
-
-
-def homogeneous_matrix(pose: Pose) -> Array:
-    """Return a pose as a homogeneous matrix (4, 4)."""
-    T = np.eye(4)
-    T[:3, :3], T[:3, 3] = pose.R, pose.p
-    return T
 
 
 class MeshError(VisibleMessage, ValueError):
@@ -69,14 +63,9 @@ def primitive(shape: Shape) -> trimesh.Trimesh:
             capsule.apply_translation(-capsule.bounds.mean(axis=0))
             return capsule
         case ShapeType.HEIGHTFIELD:
-            return _height_field(shape)
+            x, y = (np.linspace(-0.5 * l, 0.5 * l, n) for l, n in zip(shape.size[:2], shape.heights.shape, strict=True))
+            return trimesh.Trimesh(*height_surface(x, y, shape.heights), process=False)
     raise ValueError(f"{shape.name}: a {shape.type} has no triangles of its own")
-
-
-def _height_field(shape: Shape) -> trimesh.Trimesh:
-    """Return the upper surface of a height field."""
-    x, y = (np.linspace(-0.5 * l, 0.5 * l, n) for l, n in zip(shape.size[:2], shape.heights.shape, strict=True))
-    return trimesh.Trimesh(*height_surface(x, y, shape.heights), process=False)
 
 
 def _mesh(shape: Shape) -> list[tuple[trimesh.Trimesh, RGB | None]]:

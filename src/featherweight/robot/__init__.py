@@ -27,8 +27,8 @@ Other packages use these modules:
     parametric                              inertias as arguments
     qpos_qvel                               MuJoCo's order in kernels
     robot                                   the class
+    spanning_motion                         motions of spanning trees
     standalone_facts                        names and limits for programs without Python
-    step_slopes                             derivatives of time steps
     system                                  a model's parts and limits, and the binding of kernels
     tendons.length_functions                lengths at configurations
     tendons.lengths                         lengths in kernels

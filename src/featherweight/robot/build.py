@@ -8,10 +8,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ..checks import CHECKED_LATER, NONNEGATIVE, argument, checked, one_of
-from ..model.checks import check_independent
+from ..model.checks import check, of_independent
 from ..model.compliant_equalities import COMPLIANT, EQUALITIES, OF_FILE, with_compliant_equalities
-from ..model.decomposition import Decomposition
-from ..model.description import Description
+from ..model.description import Decomposition, Description
 from ..model.editing.notes import merged, warn_caller
 from ..model.editing.references import joint_of, on_bodies
 from ..model.expansion import build_model
@@ -202,7 +201,7 @@ def _built(
     description = on_bodies(description)
     if independent is not None:
         description = replace(description, independent=tuple(independent), dependent=())
-        check_independent(description)
+        check(description, of_independent)
     _check_equalities(equalities)
     model = build_model(description, base, gravity, strict)
     if not model.joints and execution == "rolled":  # there is nothing to roll

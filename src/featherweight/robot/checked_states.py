@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NoReturn
 
 import numpy as np
@@ -101,13 +101,12 @@ def require_rotations(robot: System, q: Array) -> None:
 
 def rotations_of(robot: System) -> list[tuple[MovingJoint, slice]]:
     """Return the joints whose coordinates include a quaternion, or cosine and sine, and where these are in q."""
-    return robot._kept(ROTATIONS, lambda: [*_rotations(robot)])
 
+    def make() -> list[tuple[MovingJoint, slice]]:
+        rotating = [j for j in robot.joints if j.type.rotation and j.q_slice.stop - j.q_slice.start == j.type.nq]
+        return [(j, slice(j.q_slice.stop - j.type.rotation, j.q_slice.stop)) for j in rotating]
 
-def _rotations(robot: System) -> Iterator[tuple[MovingJoint, slice]]:
-    for j in robot.joints:
-        if j.type.rotation and j.q_slice.stop - j.q_slice.start == j.type.nq:
-            yield j, slice(j.q_slice.stop - j.type.rotation, j.q_slice.stop)
+    return robot._kept(ROTATIONS, make)
 
 
 def warn_of_scalar_first(robot: System, q: Array) -> None:

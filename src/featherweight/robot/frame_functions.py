@@ -147,9 +147,7 @@ def frame_jacobian_rate(
 
         rate = robot.frame_jacobian_rate("hand", q, v) @ v  # as robot.frame_bias_acceleration("hand", q, v)
     """
-    if q is None or isinstance(q, str):
-        return _function(robot, "frame_jacobian_rate", frame, reference if q is None else q, relative_to if v is None else v)
-    return _function(robot, "frame_jacobian_rate", frame, reference, relative_to)(q, v)
+    return _result(robot, "frame_jacobian_rate", frame, (q, v), reference, relative_to)
 
 
 @overload
@@ -182,9 +180,7 @@ def frame_velocity(
 
         linear, angular = np.split(robot.frame_velocity("hand", q, v), 2)
     """
-    if q is None or isinstance(q, str):
-        return _function(robot, "frame_velocity", frame, reference if q is None else q, relative_to if v is None else v)
-    return _function(robot, "frame_velocity", frame, reference, relative_to)(q, v)
+    return _result(robot, "frame_velocity", frame, (q, v), reference, relative_to)
 
 
 @overload
@@ -228,10 +224,7 @@ def frame_acceleration(
 
         robot.frame_acceleration("hand", q, v, a, reference="local")  # J a + J' v
     """
-    if q is None or isinstance(q, str):
-        _require_no_acceleration("frame_acceleration", a)
-        return _function(robot, "frame_acceleration", frame, reference if q is None else q, relative_to if v is None else v)
-    return _function(robot, "frame_acceleration", frame, reference, relative_to)(q, v, a)
+    return _result(robot, "frame_acceleration", frame, (q, v, a), reference, relative_to)
 
 
 @overload
@@ -275,12 +268,7 @@ def frame_classical_acceleration(
 
         measured = robot.frame_classical_acceleration("hand", q, v, a)[:3] - robot.gravity  # as an accelerometer
     """
-    if q is None or isinstance(q, str):
-        _require_no_acceleration("frame_classical_acceleration", a)
-        return _function(
-            robot, "frame_classical_acceleration", frame, reference if q is None else q, relative_to if v is None else v
-        )
-    return _function(robot, "frame_classical_acceleration", frame, reference, relative_to)(q, v, a)
+    return _result(robot, "frame_classical_acceleration", frame, (q, v, a), reference, relative_to)
 
 
 @overload
@@ -316,11 +304,7 @@ def frame_bias_acceleration(
         bias = robot.frame_bias_acceleration("hand", q, v)
         A = robot.frame_jacobian("hand", q) @ a + bias  # as robot.frame_classical_acceleration("hand", q, v, a)
     """
-    if q is None or isinstance(q, str):
-        return _function(
-            robot, "frame_bias_acceleration", frame, reference if q is None else q, relative_to if v is None else v
-        )
-    return _function(robot, "frame_bias_acceleration", frame, reference, relative_to)(q, v)
+    return _result(robot, "frame_bias_acceleration", frame, (q, v), reference, relative_to)
 
 
 @compiled
@@ -348,10 +332,14 @@ def joint_jacobian_rate(robot: System) -> CompiledFunction:
 # how they are made
 
 
-def _require_no_acceleration(name: str, a: Numbers | None) -> None:
-    """Raise TypeError for an acceleration without a configuration."""
-    if a is not None:
+def _result(robot: System, name: str, frame: Frames, state: tuple[Any, ...], reference: str, other: AnyFrame | None) -> Any:
+    """Return the result in a state (q, v) or (q, v, a); or the function, with a reference in place of q, a frame of v."""
+    q, v, *acceleration = state
+    if q is not None and not isinstance(q, str):
+        return _function(robot, name, frame, reference, other)(*state)
+    if any(a is not None for a in acceleration):
         raise TypeError(f"Robot.{name}: a needs q and v; write {name}(frame, q, v, a)")
+    return _function(robot, name, frame, reference if q is None else q, other if v is None else v)
 
 
 KERNELS: dict[str, Callable[[System], FrameKernel]] = {

@@ -16,10 +16,10 @@ from ..model.types import Actuator, JointType, Tendon
 
 SPRINGS_OF_SEVERAL = "springs of joints with several degrees of freedom"  # keys of reports, here and below
 LIMITS_OF_SEVERAL = "limits of joints with several degrees of freedom"
-LIMITS_WITHOUT_ROOM = "limits of joints that follow others and leave these no room"
+CONFLICTING_LIMITS = "limits of joints that follow others and leave these no range of motion"
 EFFORTS_OF_FOLLOWERS = "effort limits of joints that move together, beside drives along strings or at frames"
 COMPENSATED_TOGETHER = "gravity compensation by drives with limits (actuatorgravcomp), of joints that move together"
-OF_JOINTS = (SPRINGS_OF_SEVERAL, LIMITS_OF_SEVERAL, LIMITS_WITHOUT_ROOM)
+OF_JOINTS = (SPRINGS_OF_SEVERAL, LIMITS_OF_SEVERAL, CONFLICTING_LIMITS)
 
 
 def left_out_at_joints(
@@ -49,14 +49,12 @@ def left_out_at_joints(
     found = {
         SPRINGS_OF_SEVERAL: [j.name for j in several if j.has_spring and j.type is JointType.PLANAR],
         LIMITS_OF_SEVERAL: [j.name for j in several if _limited(j)],
-        COMPENSATED_TOGETHER: [j.name for j in spanning if j.name in together and j.drive_compensates and _bounded(j)],
+        COMPENSATED_TOGETHER: [
+            j.name for j in spanning if j.name in together and j.drive_compensates and any(map(math.isfinite, j.efforts))
+        ],
         EFFORTS_OF_FOLLOWERS: [j.name for j in spanning if j.name in beside and 0.0 < j.effort < math.inf],
     }
     return {kind: tuple(names) for kind, names in found.items() if names}
-
-
-def _bounded(j: MovingJoint) -> bool:
-    return any(map(math.isfinite, j.efforts))
 
 
 def _limited(j: MovingJoint) -> bool:

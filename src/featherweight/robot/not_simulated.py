@@ -11,9 +11,9 @@ from ..model.contact_rules import (
 from ..model.formats.unsupported import LEFT_OUT, MESHES_IN_FLUID, UNDRIVEN
 from .left_out_at_joints import (
     COMPENSATED_TOGETHER,
+    CONFLICTING_LIMITS,
     EFFORTS_OF_FOLLOWERS,
     LIMITS_OF_SEVERAL,
-    LIMITS_WITHOUT_ROOM,
     SPRINGS_OF_SEVERAL,
 )
 from .system import EQUAL_LIMITS, System
@@ -37,7 +37,7 @@ CHANGING_MOTION = (
     LEFT_OUT,
     SPRINGS_OF_SEVERAL,
     LIMITS_OF_SEVERAL,
-    LIMITS_WITHOUT_ROOM,
+    CONFLICTING_LIMITS,
     EFFORTS_OF_FOLLOWERS,
     COMPENSATED_TOGETHER,
 )

@@ -15,6 +15,7 @@ from ..engine.sources import digest
 from ..model.inertial_parameters import NAMES, inertia_in_row
 from ..model.model import Placed
 from ..model.tree import Tree
+from ..model.types import JointType
 from ..names import UnknownNameError, choose_from
 from .inertia_reading import MASSES, reads, with_trees
 from .linear_parameters import Chosen, chosen_joints
@@ -83,10 +84,13 @@ def _parametric(
     return cheapest(functions)
 
 
-def with_armature_as_argument(robot: System, program: Program, joints: Collection[str]) -> Program:
-    """Return a program of the robot with the armature (k) of some joints as an argument, in the order of the robot's joints."""
-    rows = tuple(tuple(range(j.v_slice.start, j.v_slice.stop)) for j in robot.model.joints if j.name in joints)
-    return _with_inertias(program, Inertias((), rows))
+def with_armature_as_argument(robot: System, program: Program, joints: Collection[str] | None = None) -> Program:
+    """Return a program of the robot with the armature (k) of joints as an argument, in the order of the robot's joints.
+
+    The default is all joints except floating joints, as in `robot.armature`.
+    """
+    chosen = [j for j in robot.model.joints if (j.type is not JointType.FLOATING if joints is None else j.name in joints)]
+    return _with_inertias(program, Inertias((), tuple(tuple(range(j.v_slice.start, j.v_slice.stop)) for j in chosen)))
 
 
 class Inertias(NamedTuple):

@@ -26,7 +26,6 @@ from . import (
     checked_states,
     dynamics,
     dynamics_derivatives,
-    dynamics_terms,
     frame_functions,
     linear_parameters,
     second_derivatives,
@@ -35,7 +34,7 @@ from . import (
 from . import parametric as of_inertias
 from .arguments import Q0, Q1, Q, V
 from .closing.soundness import loose_joint, loose_rows, require_mass, with_massless
-from .collision import colliding, obstacles
+from .collision import colliding
 from .compiled_member import compiled, functions_of
 from .constraints.constraint import as_constraints
 from .constraints.contact import Constraint
@@ -68,14 +67,9 @@ class Robot(System):
         return f"<Robot {self.name!r}: {len(self.bodies)} bodies, nq={self.nq}, nv={self.nv}, {self.mass:.3g} kg>"
 
     def _repr_html_(self) -> str:
-        return self._html
-
-    @cached_property
-    def _html(self) -> str:
-        """Tables of joints and bodies, and a picture, for notebooks."""
         from .html_view import html_of  # only notebooks need it
 
-        return html_of(self)
+        return self._kept(("html",), lambda: html_of(self))
 
     def __dir__(self) -> list[str]:
         """Return the names that users call: those that other packages of the library need have no place in completions."""
@@ -236,9 +230,9 @@ class Robot(System):
     kinetic_energy = dynamics.kinetic_energy
     potential_energy = dynamics.potential_energy
 
-    static_torque = dynamics_terms.static_torque
-    coriolis_matrix = dynamics_terms.coriolis_matrix
-    mechanical_power = dynamics_terms.mechanical_power
+    static_torque = dynamics.static_torque
+    coriolis_matrix = dynamics.coriolis_matrix
+    mechanical_power = dynamics.mechanical_power
 
     inverse_dynamics_derivatives = dynamics_derivatives.inverse_dynamics_derivatives
     forward_dynamics_derivatives = dynamics_derivatives.forward_dynamics_derivatives
@@ -287,7 +281,7 @@ class Robot(System):
     distances = colliding.distances
     distance_jacobian = colliding.distance_jacobian
     on_ground = colliding.on_ground
-    with_obstacles = obstacles.with_obstacles
+    with_obstacles = colliding.with_obstacles
 
     @property
     def functions(self) -> dict[str, CompiledFunction[Any]]:

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from ..algorithms import integration
 from ..algorithms.mechanisms import spanning
-from ..engine.derivative_program import PushforwardProgram
-from ..engine.program import ComposedProgram, CoreShape, Input, KernelProgram, Output, Program
+from ..engine.derivative_program import JacobianProgram, PullbackProgram, PushforwardProgram
+from ..engine.function import CompiledFunction
+from ..engine.program import ComposedProgram, CoreShape, Input, KernelProgram, Output, Program, RenamedProgram
 from .arguments import Q, V
 from .system import System
 
 SPANNING_Q, SPANNING_V = "spanning_q", "spanning_v"
+
+
+def velocity_matrix(robot: System) -> CompiledFunction:
+    """Return the function of q: the matrix G (n, nv) from the velocities of a closed robot to those of all its joints."""
+    output = Output("G", (len(robot.model.tree.parent), robot.nv))
+    return robot.bind("velocity_matrix", spanning.velocity_matrix, (Q,), (output,))
 
 
 def motion_parts(robot: System) -> tuple[Program, ...]:
@@ -19,16 +27,10 @@ def motion_parts(robot: System) -> tuple[Program, ...]:
 
     Their inputs are q and v.
     """
-    n, nv = len(robot.model.tree.parent), robot.nv
-    G = robot.bind("velocity_matrix", spanning.velocity_matrix, (Q,), (Output("G", (n, nv)),)).program
-    return (
-        robot.bind(
-            "motion", spanning.motion, (Q, V), (Output(SPANNING_Q, (robot.model.nq,)), Output(SPANNING_V, (n,)))
-        ).program,
-        G,
-        direction((nv,)),
-        PushforwardProgram(G),
-    )
+    n, G = len(robot.model.tree.parent), velocity_matrix(robot).program
+    state = Output(SPANNING_Q, (robot.model.nq,)), Output(SPANNING_V, (n,))
+    motion = robot.bind("motion", spanning.motion, (Q, V), state).program
+    return motion, G, direction((robot.nv,)), PushforwardProgram(G)
 
 
 def direction(tangent: CoreShape) -> Program:
@@ -53,3 +55,19 @@ def rate_along_velocity(source: Program, name: str, result: str, doc: str | None
     pushforward = PushforwardProgram(source)
     parts, renamed = (direction(source.inputs[0].tangent), pushforward), ((pushforward.outputs[0].name, result),)
     return ComposedProgram(name, parts, (result,), doc or "", renamed, ("q", "v"))
+
+
+def spanning_slopes(robot: System) -> CompiledFunction[Any]:
+    """Return the derivatives of S v by q and v, and of Sᵀ f by q, as a function of q, v and f.
+
+    S v are the velocities, and f the forces, of all joints of a closed robot.
+    """
+    output = Output("velocity", (len(robot.model.tree.parent),))
+    velocity = robot.bind("spanning_velocity", spanning.velocity, (Q, V), (output,)).program
+    back = ComposedProgram("mapped", (PullbackProgram(velocity),), ("v_bar",))
+    parts = (
+        RenamedProgram(JacobianProgram(velocity, "", ("q", "v")), (("dvelocity_dq", "swept"), ("dvelocity_dv", "spread"))),
+        RenamedProgram(JacobianProgram(back, "", ("q",)), (("velocity_bar", "force"), ("dv_bar_dq", "mapped"))),
+    )
+    whole = ComposedProgram("spanning_slopes", parts, ("spread", "swept", "mapped"), "", (), ("q", "v", "force"))
+    return CompiledFunction(whole, robot.execution)

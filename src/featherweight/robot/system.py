@@ -43,7 +43,7 @@ from ..names import Named, NamedValues, SuggestsNames, UnknownNameError, choose_
 from ..summaries import Several, VisibleMessage, described
 from .arguments import Argument, Configuration, Velocity
 from .inertia_reading import reads_masses
-from .left_out_at_joints import LIMITS_WITHOUT_ROOM, left_out_at_joints
+from .left_out_at_joints import CONFLICTING_LIMITS, left_out_at_joints
 from .reference_configurations import ReferenceConfigurations
 
 T = TypeVar("T")
@@ -247,7 +247,7 @@ class System(SuggestsNames):
         left_out = left_out_at_joints(self.model.joints, self.joints, self.clusters, *acting)
         ignored = self._limits_with_followers[1]
         names = tuple(j.name for j in self.model.joints if j.v_slice.start in ignored)
-        return {**left_out, LIMITS_WITHOUT_ROOM: names} if names else left_out
+        return {**left_out, CONFLICTING_LIMITS: names} if names else left_out
 
     @knows_keywords
     def report(self) -> dict[str, str]:
@@ -418,17 +418,15 @@ class System(SuggestsNames):
 
             q = robot.start()
         """
-        return self._kept(("start", within_limits), lambda: self._found_start(within_limits)).copy()
+        return self._kept(("start", within_limits), lambda: self._start(within_limits)).copy()
 
-    def _found_start(self, within_limits: bool) -> Vector:
-        q = self._start_of_file()
-        return self._within_limits(q) if within_limits else q
-
-    def _start_of_file(self) -> Vector:
+    def _start(self, within_limits: bool) -> Vector:
+        q = None
         if START in self.configurations:
             with suppress(ValueError):  # loops that cannot be closed
-                return np.array(self.configurations[START])
-        return self.neutral()
+                q = np.array(self.configurations[START])
+        q = self.neutral() if q is None else q
+        return self._within_limits(q) if within_limits else q
 
     def _within_limits(self, q: Vector) -> Vector:
         """Return q (nq,) with joints beyond their limits at the limits."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 from ..checks import checked
 from ..model.description import Description
 from ..model.editing.acting import without_joints
-from ..model.editing.kept_sensors import with_sensors_of_rest
+from ..model.editing.kept_parts import with_sensors_of_rest
 from ..model.types import Inertia, ModelError, Vector, controls_of, dot
 
 

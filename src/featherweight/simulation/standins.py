@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from ..array_types import Array
 from ..collision.stand_ins import box_corners, local_stand_ins
 from ..model.editing.notes import warn_caller
-from ..model.equivalent_box import body_inertias, equivalent_box
+from ..model.equivalent_box import equivalent_box
 from ..model.types import Shape, ShapeType
 from ..names import listed
 from ..robot.robot import Robot
@@ -36,9 +36,8 @@ def spheres_of(robot: Robot) -> list[ContactSphere]:
     if unread:
         reason = next(iter(unread.values()))
         warn_caller(f"{robot.name}: boxes replace meshes that cannot be read, of the bodies {listed([*unread])}: {reason}")
-    inertias = body_inertias(robot.model) if boxes else {}
     for body in boxes:
-        box = equivalent_box(inertias[body])
+        box = equivalent_box(robot.bodies[body].inertia)
         if box is not None:
             pose = box.rotation, box.center
             spheres += [ContactSphere(body, 0.0, _at(*pose, c)) for c in box_corners(box.lengths)]

@@ -15,8 +15,9 @@ from ..engine.function import CompiledFunction
 from ..engine.loops.kernels import CompiledLoop, Table
 from ..model.types import JointType
 from ..robot.dynamics_derivatives import analytic
+from ..robot.parametric import with_armature_as_argument
 from ..robot.robot import Robot
-from ..robot.step_slopes import spanning_slopes, with_armature
+from ..robot.spanning_motion import spanning_slopes
 from .acceleration_slopes import are_covered
 from .contact_stage import ContactStage
 from .fleet_loop import attempt
@@ -105,7 +106,7 @@ def slopes_of(stages: StagesTable, model: StepModel, contacts: ContactStage) -> 
     def dynamics(moving: Robot, varies: bool, armature: Array) -> Call:
         function = analytic(moving.inverse_dynamics_derivatives).variant("external_forces")
         if varies and not differ:
-            function = CompiledFunction(with_armature(moving, function.program), moving.execution)
+            function = CompiledFunction(with_armature_as_argument(moving, function.program), moving.execution)
         return own(moving, (function, *(given[x.name] for x in function.program.inputs), by_q, by_v, mass), armature)
 
     def own(moving: Robot, call: Call, armature: Array) -> Call:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +11,7 @@ import trimesh
 
 from ..array_types import Array
 from ..model.editing.notes import warn_caller
-from ..model.equivalent_box import BodyInertia, body_inertias, equivalent_box
+from ..model.equivalent_box import equivalent_box
 from ..model.triangles import RGB, MeshError, shape_meshes
 from ..model.types import Shape, ShapeType
 from ..robot.robot import Robot
@@ -121,13 +120,9 @@ class Figure:
                 parts.append(self._inertia_part(body.name))
         return parts
 
-    @cached_property
-    def _inertias(self) -> dict[str, BodyInertia]:
-        return body_inertias(self.robot.model)
-
     def _inertia_part(self, body: str) -> _BodyPart:
         """Return the box with the body's inertia, or a small ball for a body without mass."""
-        box = equivalent_box(self._inertias[body])
+        box = equivalent_box(self.robot.bodies[body].inertia)
         if box is None:
             return _BodyPart(body, trimesh.creation.icosphere(subdivisions=1, radius=SMALL), INERTIA, None, True)
         T = np.eye(4)

@@ -6,11 +6,11 @@ import dataclasses
 
 import numpy as np
 import pytest
+from loop_generators import closed_mechanism
 
 import featherweight as fw
 from featherweight.algorithms.mechanisms import multipliers
 from featherweight.engine.program import Output
-from featherweight.model.loop_generators import closed_mechanism
 from featherweight.robot.arguments import TAU, Q, V
 from featherweight.robot.dynamics import external_forces
 from featherweight.robot.system import body_placements

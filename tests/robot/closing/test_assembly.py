@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 from assembly import Peer
+from loop_generators import closed_mechanism
 from scipy.spatial.transform import Rotation
 
 import featherweight as fw
 from featherweight.model.description import Description
-from featherweight.model.loop_generators import closed_mechanism
 from featherweight.model.types import as_matrix
 from featherweight.robots.linkages import four_bar_configuration
 from oracles.mechanisms import closed

@@ -45,19 +45,11 @@ def moved_drive(a: Actuator, move: Move) -> Actuator:
     )
 
 
-def renamed_tendon(t: Tendon, new: Callable[[str], str]) -> Tendon:
-    """Return the tendon with new names."""
-    on = moved_tendon(t, lambda body, pose: (None if body is None else new(body), pose))
-    return replace(on, name=new(t.name), terms=tuple((new(joint), c) for joint, c in t.terms))
-
-
 def renamed_drive(a: Actuator, new: Callable[[str], str]) -> Actuator:
-    """Return the drive with new names."""
+    """Return the drive with new names, except those of bodies that carry its own frames."""
 
     def frame(f: AnyFrame | None) -> AnyFrame | None:
-        if isinstance(f, Frame):
-            return replace(f, name=new(f.name), body=None if f.body is None else new(f.body))
-        return None if f is None else new(f)
+        return replace(f, name=new(f.name)) if isinstance(f, Frame) else None if f is None else new(f)
 
     def name(x: str | None) -> str | None:
         return None if x is None else new(x)

@@ -7,8 +7,8 @@ from dataclasses import fields, replace
 from typing import Any
 
 from ...names import choose_from
-from ...spatial import Mat3, RigidInertia, Sym3, Vec3
 from ..contact_rules import Softness
+from ..solids import summed
 from ..types import (
     WORLD,
     Body,
@@ -23,10 +23,8 @@ from ..types import (
     Pose,
     Shape,
     Tendon,
-    add,
-    scale,
 )
-from .kept_sensors import without_sensors_across_loops
+from .kept_parts import without_sensors_across_loops
 from .references import D, grounded, joint_of, place, supports
 
 
@@ -139,27 +137,6 @@ def with_payload(d: D, on: str, inertia: Inertia) -> D:
     if inertia.mass < 0.0:
         raise ModelError(f"{d.source}: payload on {on!r}: its mass is negative ({inertia.mass:g} kg); correct it")
     owner = next(b for b in d.bodies if b.name == at.body)
-    heavier = replace(owner, inertia=_sum(owner.inertia, _placed(inertia, at.pose)), principal=None)
+    added = Inertia(inertia.mass, (at.pose @ Pose(p=inertia.center)).p, inertia.rotational.rotated(at.pose.R))
+    heavier = replace(owner, inertia=summed([owner.inertia, added]), principal=None)
     return replace(d, bodies=tuple(heavier if b is owner else b for b in d.bodies))
-
-
-def _placed(inertia: Inertia, pose: Pose) -> Inertia:
-    """Transform an inertia from a frame to the frame in which `pose` is given."""
-    rotation = Mat3(*(Vec3(*row) for row in pose.R))
-    turned = Sym3(*inertia.rotational).rotate(rotation)
-    return Inertia(inertia.mass, (pose @ Pose(p=inertia.center)).p, _six(turned))
-
-
-def _sum(a: Inertia, b: Inertia) -> Inertia:
-    """Return the inertia of two bodies joined into one, in one frame; a term without mass leaves the centre where it is."""
-    mass = a.mass + b.mass
-    part = b.mass / mass if mass else 0.0
-    x, y, z = (q - p for p, q in zip(a.center, b.center, strict=True))
-    apart = RigidInertia(a.mass * part, Vec3(0.0, 0.0, 0.0), Sym3(*(0.0,) * 6)).translate(Vec3(x, y, z)).rotational
-    rotational = _six(i + j + k for i, j, k in zip(a.rotational, b.rotational, apart, strict=True))
-    return Inertia(mass, add(a.center, scale(part, (x, y, z))), rotational)
-
-
-def _six(numbers: Iterable[Any]) -> tuple[float, float, float, float, float, float]:
-    xx, xy, xz, yy, yz, zz = map(float, numbers)
-    return (xx, xy, xz, yy, yz, zz)

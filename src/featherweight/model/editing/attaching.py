@@ -7,17 +7,28 @@ second that differ.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ...names import listed
-from ..types import Camera, Contents, Joint, JointType, ModelError, Pose, ShapeType
-from .acting import moved_drive, moved_tendon
-from .configurations import joined, with_coordinates_of
-from .kept_sensors import with_sensors_of_rest
+from ..types import NAMED_PARTS, Configuration, Contents, Joint, JointType, ModelError, Pose, ShapeType
+from .kept_parts import with_coordinates_of, with_sensors_of_rest
 from .notes import merged
-from .references import D, Place, grounded, new_name, on_bodies, place, supports
-from .renaming import KINDS, all_names, with_names
+from .references import D, Place, grounded, moved, new_name, on_bodies, place, supports
+from .renaming import all_names, with_names
+
+SETTINGS = {
+    "timestep": ("time step", "timestep"),
+    "integrator": ("integrator", "integrator"),
+    "cone": ("cones of friction", "cone"),
+    "impratio": ("impratio", "cone"),
+    "noslip": ("noslip", "cone"),
+    "fluid": ("fluid", "fluid"),
+}
+"""Settings of which a description has only one: their names in reports, and the field that is None if they are not given."""
+
+ADDED = (*NAMED_PARTS.values(), "independent", "dependent", "led_tendons", "disabled_collisions", "contact_pairs")
+"""Fields of the result that consist of those of both descriptions."""
 
 
 def attached(d: D, other: Contents, frame: str | None, placement: Pose, prefix: str) -> D:
@@ -37,17 +48,8 @@ def attached(d: D, other: Contents, frame: str | None, placement: Pose, prefix: 
     added = with_sensors_of_rest(added)
     unused = tuple((kind, f"{text} (of {other.name})") for kind, text in added.unused)
     ruled = d if any(s.collision for s in d.shapes) or not any(s.collision for s in added.shapes) else added
-    alone = replace(
-        d,
-        timestep=added.timestep if d.timestep is None else d.timestep,
-        integrator=added.integrator if d.integrator is None else d.integrator,
-        neighbours=ruled.neighbours,
-        cone=added.cone if d.cone is None else d.cone,
-        impratio=added.impratio if d.cone is None else d.impratio,
-        noslip=added.noslip if d.cone is None else d.noslip,
-        fluid=added.fluid if d.fluid is None else d.fluid,
-        led_tendons=d.led_tendons + added.led_tendons,
-    )
+    settings = {key: getattr(added if getattr(d, given) is None else d, key) for key, (_, given) in SETTINGS.items()}
+    alone = replace(d, neighbours=ruled.neighbours, **settings)
     unused += tuple(_overruled(alone, added, other.name))
     if planes:
         unused += (("planes on the ground of what was attached", f"{listed(planes)} (of {other.name})"),)
@@ -56,48 +58,37 @@ def attached(d: D, other: Contents, frame: str | None, placement: Pose, prefix: 
     added = _on(added, at, {j.name for j in d.joints})
     return replace(
         alone,
-        bodies=d.bodies + added.bodies,
-        joints=d.joints + added.joints,
-        frames=d.frames + added.frames,
         unused=merged(d.unused, unused),
         virtual=d.virtual | added.virtual,
-        loops=d.loops + added.loops,
-        couplings=d.couplings + added.couplings,
-        closures=d.closures + added.closures,
-        independent=d.independent + added.independent,
-        dependent=d.dependent + added.dependent,
-        shapes=d.shapes + added.shapes,
-        tendons=d.tendons + added.tendons,
-        cameras=d.cameras + added.cameras,
-        actuators=d.actuators + added.actuators,
-        configurations=joined(d.configurations, with_coordinates_of(added, {j.name for j in added.joints}).configurations),
-        disabled_collisions=d.disabled_collisions + added.disabled_collisions,
-        contact_pairs=d.contact_pairs + added.contact_pairs,
-        sensors=d.sensors + added.sensors,
+        configurations=_joined(d.configurations, with_coordinates_of(added, {j.name for j in added.joints}).configurations),
+        **{name: getattr(d, name) + getattr(added, name) for name in ADDED},
     )
+
+
+def _joined(ours: Sequence[Configuration], theirs: Sequence[Configuration]) -> tuple[Configuration, ...]:
+    """Return the configurations of both robots; those of the same name become one, with the contents of both."""
+    found = {c.name: c for c in ours}
+    for c in theirs:
+        first = found.get(c.name, Configuration(c.name, ()))
+        found[c.name] = Configuration(c.name, first.coordinates + c.coordinates, first.controls + c.controls)
+    return tuple(found.values())
 
 
 def _overruled(d: Contents, added: Contents, name: str) -> Iterator[tuple[str, str]]:
     """Yield, in words, the settings of `added` that the result `d` does not keep: a description has only one of each."""
     touching = any(s.collision for s in added.shapes)
-    for kind, ours, theirs, there in (
-        ("gravity", d.gravity, added.gravity, True),
-        ("time step", d.timestep, added.timestep, added.timestep is not None),
-        ("integrator", d.integrator, added.integrator, added.integrator is not None),
-        ("cones of friction", d.cone, added.cone, added.cone is not None),
-        ("impratio", d.impratio, added.impratio, added.cone is not None),
-        ("noslip", d.noslip, added.noslip, added.cone is not None),
-        ("fluid", d.fluid, added.fluid, added.fluid is not None),
-        ("rule for contacts of neighbours", d.neighbours, added.neighbours, touching),
-    ):
-        if there and ours != theirs:
-            yield f"{kind} of what was attached", f"{theirs} (of {name})"
+    kinds = {"gravity": ("gravity", True)}
+    kinds |= {key: (kind, getattr(added, given) is not None) for key, (kind, given) in SETTINGS.items()}
+    kinds["neighbours"] = "rule for contacts of neighbours", touching
+    for key, (kind, given) in kinds.items():
+        if given and getattr(d, key) != getattr(added, key):
+            yield f"{kind} of what was attached", f"{getattr(added, key)} (of {name})"
 
 
 def _require_own_names(d: Contents, added: Contents) -> None:
     """Raise ModelError if two elements of a kind have the same name, or if a frame has the name of a body."""
     there = {*all_names(d)}
-    for kind, plural in KINDS.items():
+    for kind, plural in NAMED_PARTS.items():
         clash = [name for k, name in all_names(added) if k == kind and (kind, name) in there]
         if clash:
             problem = f"both have {plural} with the names {listed(clash)}"
@@ -112,38 +103,12 @@ def _planes_that_would_move(d: Contents, added: Contents, at: Place) -> list[str
 
 def _on(added: D, at: Place, taken: set[str]) -> D:
     """Return `added` with everything that is on its ground moved to `at`; bodies without a joint get a fixed joint there."""
-    moved = {j.child for j in added.joints}
+    children = {j.child for j in added.joints}
     taken = taken | {j.name for j in added.joints}
     roots = [
         Joint(new_name(f"{b.name}_to_{at.body or 'world'}", taken), JointType.FIXED, at.body, b.name, at.pose)
         for b in added.bodies
-        if b.name not in moved
+        if b.name not in children
     ]
-
-    def attached_joint(joint: Joint) -> Joint:
-        return replace(joint, parent=at.body, placement=at.pose @ joint.placement)
-
-    def end(body: str | None, pose: Pose) -> tuple[str | None, Pose]:
-        return (at.body, at.pose @ pose) if body is None else (body, pose)
-
-    def camera(c: Camera) -> Camera:
-        c = replace(c, target=at.body) if c.has_target and c.target is None else c
-        return replace(c, body=at.body, placement=at.pose @ c.placement) if c.body is None else c
-
-    loops = []
-    for x in added.loops:
-        (a, A), (b, B) = end(x.predecessor, x.predecessor_frame), end(x.successor, x.successor_frame)
-        loops.append(replace(x, predecessor=a, successor=b, predecessor_frame=A, successor_frame=B))
-    return replace(
-        added,
-        joints=(*roots, *(attached_joint(j) if j.parent is None else j for j in added.joints)),
-        frames=tuple(replace(f, body=at.body, placement=at.pose @ f.placement) if f.body is None else f for f in added.frames),
-        shapes=tuple(replace(s, body=at.body, placement=at.pose @ s.placement) if s.body is None else s for s in added.shapes),
-        loops=tuple(loops),
-        tendons=tuple(moved_tendon(t, end) for t in added.tendons),
-        actuators=tuple(moved_drive(a, end) for a in added.actuators),
-        cameras=tuple(map(camera, added.cameras)),
-        disabled_collisions=tuple(
-            (at.body if a is None else a, at.body if b is None else b) for a, b in added.disabled_collisions
-        ),
-    )
+    on = moved(added, lambda body, pose: (at.body, at.pose @ pose) if body is None else (body, pose))
+    return replace(on, joints=(*roots, *on.joints))

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 from ..types import ROOT_JOINT, Contents, ModelError
 from .acting import bodies_of, without_bodies
-from .configurations import with_coordinates_of
-from .kept_sensors import with_sensors_of_rest
+from .kept_parts import with_coordinates_of, with_sensors_of_rest
 from .notes import missed, noted
 from .references import D, bodies_of_subtree, grounded, on_bodies, require_body, tied_joints, tied_with
 

@@ -15,8 +15,7 @@ from ...spatial.elementary import norm
 from ...spatial.ordered import lengths, pseudo_inverse, times, total
 from ..types import ROOT_JOINT, Contents, Joint, JointDynamics, JointType, ModelError, Pose, Vector, rotate, values_of
 from .acting import without_joints
-from .configurations import with_coordinates_of
-from .kept_sensors import with_sensors_of_rest
+from .kept_parts import with_coordinates_of, with_sensors_of_rest
 from .locking import joint_motion, locked
 from .notes import missed, noted
 from .references import D, grounded, joint_of, on_bodies, tied_with
@@ -115,7 +114,7 @@ def _as_one(d: D, names: Sequence[str], kind: JointType) -> D:
     joints = [joint_of(d, name, "with_joint_type") for name in names]
     _require_ball(d, joints, kind)
     first, last = joints[0], joints[-1]
-    at_zero = [_placed(joint) for joint in joints]
+    at_zero = [joint.placement @ joint_motion(joint, (0.0,)) for joint in joints]  # the children's frames
     below = at_zero[1] @ at_zero[2]  # the last child's frame in the first child's frame
     placement = at_zero[0] @ below
     seen = [inward.inverse() for inward in (below, at_zero[2], Pose())]  # the children's frames in the last one's
@@ -131,11 +130,6 @@ def _as_one(d: D, names: Sequence[str], kind: JointType) -> D:
     )
     d = noted(d, LOST, [text for j in joints for text in _lost(j, ball)])
     return _without_coordinates(d, {*names})
-
-
-def _placed(joint: Joint) -> Pose:
-    """Return the child's frame at coordinate zero."""
-    return joint.placement @ joint_motion(joint, (0.0,))
 
 
 def _require_ball(d: Contents, joints: Sequence[Joint], kind: JointType) -> None:

@@ -39,15 +39,14 @@ from ..types import (
     transpose,
 )
 from .acting import without_joints
-from .configurations import with_coordinates_of
-from .kept_sensors import with_sensors_of_rest
+from .kept_parts import with_coordinates_of, with_sensors_of_rest
 from .notes import noted, warn
-from .references import D, grounded, joint_of, on_bodies, supports, tied_with, unknown
-from .virtual import contracted
+from .references import D, grounded, joint_of, moved, on_bodies, supports, tied_with, unknown
 
 OPEN = 1e-6  # [m, rad] tolerance of closed loops: positions often have six digits
 SAME = 1e-9  # [rad, m] at size 1: difference of equal positions
 UNIT = 1e-6  # deviation of the length of a quaternion, and of (cos, sin), from 1
+ALONG_AN_AXIS = (JointType.REVOLUTE, JointType.CONTINUOUS, JointType.PRISMATIC)
 
 Positions = dict[str, tuple[float, ...]]
 
@@ -321,3 +320,53 @@ def _lock_closures(d: Contents, fixed_at: Mapping[str, tuple[float, ...]]) -> tu
         else:
             left.append(c if len(moving) == len(c.joints) else Closure(c.name, moving, function))
     return tuple(left)
+
+
+# --- hidden bodies between several joints of one body of a file
+
+
+def contracted(d: D) -> D:
+    """Return the description without hidden bodies that a fixed joint connects to another body.
+
+    The other joints keep their coordinates. If a joint's coordinates cannot be expressed for the body that it then moves, the
+    hidden body remains and becomes visible.
+    """
+    while (joint := _next(d)) is not None:
+        in_between = joint.child in d.virtual
+        d = _merged(d, joint.child, joint.parent, joint.placement, joint) if in_between else _handed_on(d, joint)
+    return d
+
+
+def _next(d: Contents) -> Joint | None:
+    fixed = (j for j in d.joints if j.type is JointType.FIXED)
+    return next((j for j in fixed if j.child in d.virtual or j.parent in d.virtual), None)
+
+
+def _handed_on(d: D, fixed: Joint) -> D:
+    """Return the joint that moved the hidden parent of a fixed joint, with the fixed joint's child as its own."""
+    F, virtual = fixed.placement, str(fixed.parent)
+    inward = next(j for j in d.joints if j.child == virtual)
+    straight = inward.type is JointType.SPHERICAL and F.R == Pose().R
+    if inward.type is not JointType.FIXED and inward.type not in ALONG_AN_AXIS and not straight:
+        return replace(d, virtual=d.virtual - {virtual})
+    back = F.inverse()
+    onward = replace(
+        inward,
+        child=fixed.child,
+        placement=inward.placement @ F,
+        axis=rotate(transpose(F.R), inward.axis),
+        anchor=(back @ Pose(p=inward.anchor)).p,
+    )
+    d = replace(d, joints=tuple(onward if j is inward else j for j in d.joints))
+    return _merged(d, virtual, fixed.child, back, fixed)
+
+
+def _merged(d: D, body: str, onto: str | None, pose: Pose, fixed: Joint) -> D:
+    """Return the description without the body and the fixed joint; elements of the body move to `pose` on another."""
+    others = replace(
+        d,
+        bodies=tuple(b for b in d.bodies if b.name != body),
+        virtual=d.virtual - {body},
+        joints=tuple(j for j in d.joints if j is not fixed),
+    )
+    return moved(others, lambda at, placed: (onto, pose @ placed) if at == body else (at, placed))

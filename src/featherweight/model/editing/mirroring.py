@@ -19,7 +19,6 @@ from ..types import (
     Inertia,
     Joint,
     JointType,
-    Loop,
     Pose,
     Shape,
     ShapeType,
@@ -27,10 +26,9 @@ from ..types import (
     as_vector,
     scale,
 )
-from .acting import moved_drive, moved_tendon
-from .kept_sensors import with_images_of_sensors
+from .kept_parts import with_images_of_sensors
 from .locking import joint_motion
-from .references import D, grounded
+from .references import D, grounded, moved
 
 AXES = "xyz"
 PAIRS = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))  # indices of the entries of a rotational inertia
@@ -46,21 +44,16 @@ def mirrored(d: D, axis: str) -> D:
     def pose(at: Pose) -> Pose:
         return Pose(_turned(at, M, M), M(at.p))
 
-    def loop(x: Loop) -> Loop:
-        return replace(x, predecessor_frame=pose(x.predecessor_frame), successor_frame=pose(x.successor_frame))
-
     def body(b: Body) -> Body:
         principal = None if b.principal is None else _turned(Pose(b.principal), M, M)
         return replace(b, inertia=_inertia(b.inertia, k, M), principal=principal)
 
+    image = moved(d, lambda body, at: (body, pose(at)))
     image = replace(
-        d,
+        image,
         bodies=tuple(map(body, d.bodies)),
-        joints=tuple(replace(_joint(j, M), placement=pose(j.placement)) for j in d.joints),
-        frames=tuple(replace(f, placement=pose(f.placement)) for f in d.frames),
-        loops=tuple(map(loop, d.loops)),
-        tendons=tuple(moved_tendon(t, lambda body, at: (body, pose(at))) for t in d.tendons),
-        actuators=tuple(_drive(moved_drive(a, lambda body, at: (body, pose(at))), M) for a in d.actuators),
+        joints=tuple(_joint(j, M) for j in image.joints),
+        actuators=tuple(_drive(a, M) for a in image.actuators),
         shapes=tuple(_shape(s, k, M) for s in d.shapes),
         cameras=tuple(_camera(c, M) for c in d.cameras),
         configurations=tuple(_configuration(c, {j.name: j for j in d.joints}, pose, M) for c in d.configurations),

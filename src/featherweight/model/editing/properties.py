@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...names import choose_from, listed
-from ..solids import inertia_of, shape_solid, summed
+from ..solids import shape_solid, summed
 from ..types import WORLD, Inertia, JointType, ModelError
 from .notes import warn
 from .references import D, joint_of
@@ -49,7 +49,7 @@ def with_inertias(d: D, given: Mapping[str, Inertia], density: float | None) -> 
                 shapeless += [name] * (name in moved)
                 continue
             whole = summed([solid.of_mass(density * solid.volume) for solid in solids])
-            bodies[name] = replace(body, inertia=inertia_of(whole), principal=None)
+            bodies[name] = replace(body, inertia=whole, principal=None)
     if shapeless:
         problem = f"no shape with a volume is on {listed(shapeless)}, which stays without mass"
         warn(d, f"with_inertias: {problem}; give inertias of these bodies")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from ...names import listed, suggestion
 from ..types import WORLD, Contents, Frame, Joint, JointType, Loop, ModelError, Pose
-from .acting import moved_drive, moved_tendon
+from .acting import Move, moved_drive, moved_tendon
 
 D = TypeVar("D", bound=Contents)
 
@@ -25,19 +25,36 @@ def grounded(d: D) -> D:
     if any(b.name == WORLD for b in d.bodies):
         return d
 
-    def ground(name: str | None) -> str | None:
-        return None if name == WORLD else name
+    return moved(d, lambda name, pose: (None if name == WORLD else name, pose))
+
+
+def moved(d: D, move: Move) -> D:
+    """Return the description with everything that is placed on a body, or on the ground, on the body and at the pose of `move`.
+
+    A joint is placed on its parent.
+    """
+
+    def on(x: Any, body: str = "body", placement: str = "placement") -> Any:
+        before = getattr(x, body), getattr(x, placement)
+        after = move(*before)
+        return x if after == before else replace(x, **{body: after[0], placement: after[1]})
+
+    def loop(x: Loop) -> Any:
+        return on(on(x, "predecessor", "predecessor_frame"), "successor", "successor_frame")
+
+    def body(name: str | None) -> str | None:
+        return move(name, Pose())[0]
 
     return replace(
         d,
-        joints=tuple(replace(j, parent=ground(j.parent)) for j in d.joints),
-        frames=tuple(replace(f, body=ground(f.body)) for f in d.frames),
-        shapes=tuple(replace(s, body=ground(s.body)) for s in d.shapes),
-        tendons=tuple(moved_tendon(t, lambda body, pose: (ground(body), pose)) for t in d.tendons),
-        actuators=tuple(moved_drive(a, lambda body, pose: (ground(body), pose)) for a in d.actuators),
-        loops=tuple(replace(x, predecessor=ground(x.predecessor), successor=ground(x.successor)) for x in d.loops),
-        disabled_collisions=tuple((ground(a), ground(b)) for a, b in d.disabled_collisions),
-        cameras=tuple(replace(c, body=ground(c.body), target=ground(c.target)) for c in d.cameras),
+        joints=tuple(on(j, "parent") for j in d.joints),
+        frames=tuple(map(on, d.frames)),
+        shapes=tuple(map(on, d.shapes)),
+        tendons=tuple(moved_tendon(t, move) for t in d.tendons),
+        actuators=tuple(moved_drive(a, move) for a in d.actuators),
+        loops=tuple(map(loop, d.loops)),
+        disabled_collisions=tuple((body(a), body(b)) for a, b in d.disabled_collisions),
+        cameras=tuple(on(replace(c, target=body(c.target)) if c.has_target else c) for c in d.cameras),
     )
 
 

@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..types import ROOT_JOINT, Contents, LengthTie, ModelError, controls_of
-from .acting import renamed_drive, renamed_tendon
-from .kept_sensors import renamed_sensor
-from .references import D, grounded, unknown
+from ..types import NAMED_PARTS, ROOT_JOINT, Contents, LengthTie, ModelError, Sensed, controls_of
+from .acting import renamed_drive
+from .references import D, grounded, moved, unknown
 
 Rename = Callable[[str], str]
 
@@ -28,31 +27,14 @@ def renamed(d: D, names: Mapping[str, str]) -> D:
     before = Counter(all_names(d))
     for (kind, name), count in Counter(all_names(result)).items():
         if count > max(1, before[kind, name]):
-            raise ModelError(f"{d.source}: renamed: two {KINDS[kind]} would have the name {name!r}; give another name")
+            raise ModelError(f"{d.source}: renamed: two {NAMED_PARTS[kind]} would have the name {name!r}; give another name")
     return result
-
-
-KINDS = {
-    "body": "bodies",
-    "joint": "joints",
-    "frame": "frames",
-    "loop": "loops",
-    "coupling": "couplings",
-    "closure": "closures",
-    "shape": "shapes",
-    "tendon": "tendons",
-    "actuator": "actuators",
-    "camera": "cameras",
-    "sensor": "sensors",
-}
 
 
 def all_names(d: Contents) -> Iterator[tuple[str, str]]:
     """Yield the kind and name of each named element."""
-    others: list[tuple[Any, ...]] = [d.loops, d.couplings, d.closures, d.shapes, d.tendons, d.actuators, d.cameras, d.sensors]
-    everything = [d.bodies, d.joints, d.frames, *others]
-    for kind, elements in zip(KINDS, everything, strict=True):
-        yield from ((kind, element.name) for element in elements)
+    for kind, plural in NAMED_PARTS.items():
+        yield from ((kind, element.name) for element in getattr(d, plural))
 
 
 def _renamed_tie(tie: LengthTie, new: Rename) -> LengthTie:
@@ -66,30 +48,36 @@ def with_names(d: D, new: Rename) -> D:
     def on(body: str | None) -> str | None:
         return None if body is None else new(body)
 
+    def named(x: Any, **others: Any) -> Any:
+        return replace(x, name=new(x.name), **others)
+
+    def sensed(x: Sensed | None) -> Sensed | None:
+        return x if x is None or x.name is None else Sensed(x.kind, new(x.name))
+
+    d = moved(d, lambda body, pose: (on(body), pose))
     drives = tuple(renamed_drive(a, new) for a in d.actuators)
     control = dict(zip(controls_of(d.actuators), controls_of(drives), strict=True))
     return replace(
         d,
-        bodies=tuple(replace(b, name=new(b.name)) for b in d.bodies),
-        joints=tuple(replace(j, name=new(j.name), parent=on(j.parent), child=new(j.child)) for j in d.joints),
-        frames=tuple(replace(f, name=new(f.name), body=on(f.body)) for f in d.frames),
+        bodies=tuple(map(named, d.bodies)),
+        joints=tuple(named(j, child=new(j.child)) for j in d.joints),
+        frames=tuple(map(named, d.frames)),
         virtual=frozenset(map(new, d.virtual)),
-        loops=tuple(replace(x, name=new(x.name), predecessor=on(x.predecessor), successor=on(x.successor)) for x in d.loops),
+        loops=tuple(map(named, d.loops)),
         couplings=tuple(
-            replace(
+            named(
                 c,
-                name=new(c.name),
                 joint=new(c.joint),
                 terms=tuple((new(name), p) for name, p in c.terms),
                 tie=c.tie and _renamed_tie(c.tie, new),
             )
             for c in d.couplings
         ),
-        closures=tuple(replace(c, name=new(c.name), joints=tuple(map(new, c.joints))) for c in d.closures),
+        closures=tuple(named(c, joints=tuple(map(new, c.joints))) for c in d.closures),
         independent=tuple(map(new, d.independent)),
         dependent=tuple(map(new, d.dependent)),
-        shapes=tuple(replace(s, name=new(s.name), body=on(s.body), part_of=s.part_of and new(s.part_of)) for s in d.shapes),
-        tendons=tuple(renamed_tendon(t, new) for t in d.tendons),
+        shapes=tuple(named(s, part_of=s.part_of and new(s.part_of)) for s in d.shapes),
+        tendons=tuple(named(t, terms=tuple((new(joint), c) for joint, c in t.terms)) for t in d.tendons),
         led_tendons=tuple(map(new, d.led_tendons)),
         actuators=drives,
         configurations=tuple(
@@ -100,8 +88,7 @@ def with_names(d: D, new: Rename) -> D:
             )
             for c in d.configurations
         ),
-        disabled_collisions=tuple((on(a), on(b)) for a, b in d.disabled_collisions),
-        cameras=tuple(replace(c, name=new(c.name), body=on(c.body), target=on(c.target)) for c in d.cameras),
-        sensors=tuple(renamed_sensor(s, new) for s in d.sensors),
+        cameras=tuple(map(named, d.cameras)),
+        sensors=tuple(named(s, on=sensed(s.on), reference=sensed(s.reference)) for s in d.sensors),
         contact_pairs=tuple(replace(p, shapes=(new(p.shapes[0]), new(p.shapes[1]))) for p in d.contact_pairs),
     )

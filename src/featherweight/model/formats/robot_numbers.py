@@ -9,7 +9,7 @@ from ...spatial import Mat3, Vec3, exp_so3
 from ...spatial.elementary import cos, norm, sin
 from ...spatial.rotation_vector import rotation_vector
 from ..inertia_checks import excess_moments
-from ..types import LARGEST, SMALLEST_MASS, Body, Inertia, Matrix, ModelError, Pose, Vector, matmul, transpose
+from ..types import LARGEST, SMALLEST_MASS, Body, Inertia, Matrix, ModelError, Moments, Pose, Vector, matmul
 from .unsupported import tolerate
 
 
@@ -82,10 +82,7 @@ def inertia_at(frame: Pose, mass: float, moments: Sequence[float], where: str) -
     if 0.0 < mass < SMALLEST_MASS:
         tolerate(where, f"the mass {mass:g} kg is too small for the computation", "make it zero", "taken as zero")
         mass = 0.0
-    xx, xy, xz, yy, yz, zz = moments
-    local: Matrix = ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))
-    (xx, xy, xz), (_, yy, yz), (_, _, zz) = matmul(matmul(frame.R, local), transpose(frame.R))
-    return Inertia(mass, frame.p, (xx, xy, xz, yy, yz, zz))
+    return Inertia(mass, frame.p, Moments(*moments).rotated(frame.R))
 
 
 def unused_inertias(bodies: Iterable[Body]) -> Iterator[tuple[str, str]]:

@@ -14,7 +14,7 @@ from ..description import Description
 from ..editing.notes import warn
 from ..types import ROOT_JOINT, WORLD, Configuration, Contents, JointType, ModelError
 from .robot_source import RobotInput, open_source
-from .unsupported import excuse, tolerate
+from .unsupported import excused, tolerate
 from .xml import attribute, read_numbers
 
 USED = {"group_state", "disable_collisions", "disable_default_collisions", "enable_collisions", "virtual_joint"}
@@ -82,22 +82,16 @@ def _configurations(
             elif types[joint] is JointType.FIXED:
                 unused.setdefault("configurations of fixed joints", Counter())[joint] += 1
             else:
-                try:
+                with excused("left out"):
                     coordinates[joint] = _of_joint(types[joint], values, f"{where}: joint '{joint}'")
-                except ModelError as error:
-                    excuse(error, "left out")
         yield Configuration(name, tuple(coordinates.items()))
 
 
 def _joints(state: Element, where: str) -> Iterator[tuple[str, tuple[float, ...]]]:
     for joint in state.findall("joint"):
-        try:
+        with excused("left out"):
             name = attribute(joint, "name", where)
-            values = tuple(read_numbers(joint, "value", f"{where}: joint '{name}'"))
-        except ModelError as error:
-            excuse(error, "left out")
-            continue
-        yield name, values
+            yield name, tuple(read_numbers(joint, "value", f"{where}: joint '{name}'"))
 
 
 def _of_joint(kind: JointType, values: tuple[float, ...], where: str) -> tuple[float, ...]:

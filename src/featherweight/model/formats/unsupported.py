@@ -86,13 +86,19 @@ def nonnegative(value: float, what: str, where: str) -> float:
     return 0.0
 
 
-def excuse(error: ModelError, taken: str) -> None:
-    """Note that an element with an error is read as the format's own reader reads it; or raise the error."""
-    notes = file_notes()
-    if notes.choice == RAISE:
-        try:
-            raise error
-        finally:
-            del error  # otherwise its traceback would refer to this frame, and keep the file's stage in memory
-    problem, _, remedy = str(error).split(": ", 1)[-1].rpartition("; ")
-    notes.odd.append(f"{problem or remedy}, {taken}")
+class excused:  # a context
+    """Context in which an element with an error is read as the format's own reader reads it: noted, unless notes raise."""
+
+    def __init__(self, taken: str) -> None:
+        self._taken = taken
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: object, trace: object) -> bool:
+        notes = file_notes()
+        if not isinstance(error, ModelError) or notes.choice == RAISE:
+            return False
+        problem, _, remedy = str(error).split(": ", 1)[-1].rpartition("; ")
+        notes.odd.append(f"{problem or remedy}, {self._taken}")
+        return True

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +23,7 @@ from ..editing.notes import warn_caller
 from ..files import read_regular, require_regular
 from ..types import ModelError
 from .robot_source import RobotSource
-from .unsupported import excuse
+from .unsupported import excused
 from .xml import shortened, xml_errors
 
 NAMESPACE = "http://www.ros.org/wiki/xacro"
@@ -60,7 +60,8 @@ def expanded(source: RobotSource, arguments: Mapping[str, Any]) -> RobotSource:
     text = None
     while text is None:
         document = _document(source.content(), source.name)
-        _remove(document, unknown_macros)
+        for element in [e for macro in unknown_macros for e in document.getElementsByTagName(macro)]:
+            element.parentNode.removeChild(element)
         with _LOCK, _our_own(xacro, substitution_args, source, warned):
             try:
                 xacro.process_doc(document, mappings=taken)
@@ -71,20 +72,14 @@ def expanded(source: RobotSource, arguments: Mapping[str, Any]) -> RobotSource:
                 tag = UNKNOWN_MACRO.search(_words(xacro, error))
                 if tag is None or tag[1] in unknown_macros:
                     raise _refusal(xacro, error, source) from error
-                excuse(_refusal(xacro, error, source), "left out")
+                with excused("left out"):
+                    raise _refusal(xacro, error, source) from error
                 unknown_macros[tag[1]] = None
     for message in warned:
         warn_caller(f"{source}: xacro: {message}")
     if unknown := taken.given - taken.asked:
         warn_caller(f"{source}: xacro_args: it does not ask for {sorted(unknown)}, but for {sorted(taken.asked) or 'none'}")
     return replace(source, text=text)
-
-
-def _remove(document: Any, tags: Iterable[str]) -> None:
-    """Remove the elements with these names."""
-    for tag in tags:
-        for element in document.getElementsByTagName(tag):
-            element.parentNode.removeChild(element)
 
 
 class _Arguments(dict[str, str]):

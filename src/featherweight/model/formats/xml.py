@@ -278,8 +278,10 @@ def _number(text: str, key: str, where: str) -> float:
     return value
 
 
-def read_limit(element: Element, key: str, where: str) -> float:
-    """Return a required attribute of one number; it is infinite beyond ±LARGEST, which files write for no limit."""
+def read_limit(element: Element, key: str, where: str, default: float | None = None) -> float:
+    """Return a number as `read_scalar` does; it is infinite beyond ±LARGEST, which files write for no limit."""
+    if default is not None and key not in element.attrib:
+        return default
     word = attribute(element, key, where).strip()
     try:
         value = float(word.replace("_", "?"))
@@ -288,8 +290,10 @@ def read_limit(element: Element, key: str, where: str) -> float:
     return math.copysign(math.inf, value) if abs(value) >= LARGEST else _number(word, key, where)
 
 
-def read_scalar(element: Element, key: str, where: str) -> float:
-    """Return a required attribute of one finite number."""
+def read_scalar(element: Element, key: str, where: str, default: float | None = None) -> float:
+    """Return an attribute of one finite number, which is required unless there is a default."""
+    if default is not None and key not in element.attrib:
+        return default
     return parse_numbers(attribute(element, key, where), 1, key, where)[0]
 
 

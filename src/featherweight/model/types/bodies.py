@@ -12,7 +12,7 @@ import numpy as np
 from ...checks import ARRAY, Kind, Refused, argument, checked, numbers
 from ...summaries import summarized
 from ..contact_rules import DEFAULT_SOFTNESS, Softness
-from .frames import MATRIX, Matrix, Pose, PoseLike, VectorLike
+from .frames import MATRIX, Matrix, Pose, PoseLike, VectorLike, matmul, transpose
 
 
 class Moments(NamedTuple):
@@ -24,6 +24,22 @@ class Moments(NamedTuple):
     yy: float
     yz: float
     zz: float
+
+    @property
+    def matrix(self) -> Matrix:
+        """The symmetric matrix."""
+        xx, xy, xz, yy, yz, zz = self
+        return ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))
+
+    @classmethod
+    def of_matrix(cls, matrix: Matrix) -> Moments:
+        """Return the upper triangle of a matrix."""
+        (xx, xy, xz), (_, yy, yz), (_, _, zz) = matrix
+        return cls(xx, xy, xz, yy, yz, zz)
+
+    def rotated(self, R: Matrix) -> Moments:
+        """Return the moments in other axes: those of `R`, whose columns are the present axes."""
+        return self.of_matrix(matmul(matmul(R, self.matrix), transpose(R)))
 
 
 def _rotational(x: Any) -> Moments:
@@ -168,9 +184,7 @@ class Shape:
     visual: bool = True
     collision: bool = True
     color: Color | None = None
-    friction: float | None = (
-        None  # Coulomb coefficient, if the file gives one; `touching_pairs` combines this and the following
-    )
+    friction: float | None = None  # Coulomb coefficient of the file; `touching_pairs` combines this and the following
     path: str | None = None
     vertices: Annotated[Any, POINTS] = field(default=None, compare=False)
     faces: Annotated[Any, TRIANGLES] = field(default=None, compare=False)
@@ -183,7 +197,7 @@ class Shape:
     softness: Softness = DEFAULT_SOFTNESS
     turning_friction: tuple[float, float] = (0.005, 0.0001)  # [m] torsional (condim 4, 6) and rolling (condim 6)
     surface_velocity: tuple[float, ...] = (
-        STILL  # [m/s, rad/s] relative to its body: linear at the origin, angular, in its frame
+        STILL  # [m/s, rad/s] against its body, in its frame: linear, at its origin, and angular
     )
     adhesion: float = 0.0  # [N] pull of each contact; the values of two shapes are added
     gap: float = 0.0  # [m] range of adhesion beyond the margin; the values of two shapes are added

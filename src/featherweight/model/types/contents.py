@@ -35,6 +35,11 @@ PYRAMIDAL = "pyramidal"  # cones of friction
 EXPLICIT_EULER = "explicit euler"  # MJCF's "euler" without implicit damping (flag eulerdamp)
 START = "qpos0"  # name of the initial configuration of a robot's file
 WORLD = "world"  # name of the ground, in descriptions without a body of this name
+NAMED_PARTS = {"body": "bodies"} | {
+    kind: f"{kind}s"
+    for kind in ("joint", "frame", "loop", "coupling", "closure", "shape", "tendon", "actuator", "camera", "sensor")
+}
+"""Fields of a description whose elements have names, by the word for one element."""
 
 
 @checked
@@ -95,8 +100,6 @@ class Contents(SharedContents):
     dependent: tuple[str, ...] = ()  # joints of loops that depend on others
     shapes: tuple[Shape, ...] = ()
     tendons: tuple[Tendon, ...] = ()
-    disabled_collisions: tuple[
-        tuple[str | None, str | None], ...
-    ] = ()  # pairs of links, or of a link and the ground, that do not collide
+    disabled_collisions: tuple[tuple[str | None, str | None], ...] = ()  # links that do not collide; None is the ground
     sensors: tuple[Sensor, ...] = ()
     led_tendons: tuple[str, ...] = field(default=(), compare=False)  # of joints that follow one, as forces of that joint

@@ -9,6 +9,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
+from ...array_types import Array
 from ...checks import NAME, Kind, Refused, argument, checked, either, numbers, object_of, rows_of_numbers
 from ...spatial import Vec3
 from ...spatial.elementary import norm
@@ -112,6 +113,13 @@ class Pose(NamedTuple):
         """
         pose: Pose = argument(what, placement, RIGID_POSE)
         return pose
+
+
+def homogeneous_matrix(pose: Pose) -> Array:
+    """Return a pose as a homogeneous matrix (4, 4)."""
+    T = np.eye(4)
+    T[:3, :3], T[:3, 3] = pose.R, pose.p
+    return T
 
 
 def rotation_defect(rows: Any) -> Any:

@@ -196,9 +196,7 @@ class Sensor:
     # "insidesite"; the camera of "camprojection"
     cutoff: float = 0.0
     noise: float = 0.0
-    zone: SensorZone | None = (
-        None  # zone in which contacts count ("touch", "contact"), or that contains the object ("insidesite")
-    )
+    zone: SensorZone | None = None  # in which contacts count ("touch", "contact"), or that contains it ("insidesite")
     field: VectorLike = (0.0, 0.0, 0.0)  # the magnetic field in the world ("magnetometer")
     data: tuple[SensorField | Any, ...] = ()  # of each contact (default "found") or ray (default "dist")
     slots: int = 1  # of contacts ("contact")

@@ -115,14 +115,14 @@ class LoopClosing:
         for rows in (unnamed, self.dependent_rows, self._loop_rows):
             closed, good = self._newton(q[None], rows)
             if good[0]:
-                self._tell_moved(name, q, closed[0])
+                self._warn_of_motion(name, q, closed[0])
                 return np.asarray(closed[0])
         raise ValueError(
             f"{self.robot.name}: configuration {name!r} leaves {self._text_of(q)} open, and it cannot be closed near there; "
             "correct it in the file, or close a guess of your own"
         )
 
-    def _tell_moved(self, name: str, q: Array, closed: Array) -> None:
+    def _warn_of_motion(self, name: str, q: Array, closed: Array) -> None:
         """Warn if a configuration of the file violates loops or couplings by more than rounded numbers explain."""
         what = f"{self.robot.name}: configuration {name!r}"
         given = self._named(name)

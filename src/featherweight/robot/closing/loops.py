@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from functools import cached_property
 from typing import Any
@@ -10,18 +10,29 @@ from typing import Any
 import numpy as np
 from numpy.polynomial import Polynomial
 
-from ...algorithms.mechanisms.cluster_tree import Cluster, ClusterTree, constraint_count, moving
+from ...algorithms.mechanisms.cluster_tree import (
+    Alignment,
+    Attached,
+    Closing,
+    Cluster,
+    ClusterTree,
+    Follower,
+    constraint_count,
+    moving,
+)
 from ...array_types import Array
+from ...engine.dual_numbers import jacobian, second_derivative
+from ...engine.graph import Graph
+from ...engine.tape import record
 from ...model import configuration
 from ...model.clusters import clusters, handles, rows_between_bodies, whole_joints
 from ...model.configuration import Coordinates
 from ...model.description import Description
-from ...model.model import Model, MovingJoint
-from ...model.types import SMALLEST_INERTIA, ModelError
+from ...model.model import Model, MovingJoint, Placed
+from ...model.types import ALIGNMENTS, FACING, SMALLEST_INERTIA, WORLD, Coupling, Loop, ModelError, Pose
 from ...spatial.elementary import norm
 from ..system import LOOP_TOLERANCE
 from .assembly import STARTS, Assembly, Found
-from .declared import Declared, first_row
 from .independence import determined, kept_rows
 from .misclosure import LoopFrames, Misclosure
 from .solver import refined
@@ -34,11 +45,20 @@ SAMPLES, FURTHER = 4, 0.1  # closed configurations that determine rank; [rad] be
 FACING_AT_LEAST = 0.5  # cosine of axes that point the same way; 1 at closed loops
 
 
-class Loops(Declared):
-    """A model's clusters, and the closing of its loops."""
+class Loops:
+    """A model's clusters by the loops, couplings, closures and marks of a description, and the closing of its loops."""
 
     def __init__(self, description: Description, model: Model, tolerance: float = LOOP_TOLERANCE) -> None:
-        super().__init__(description, model)
+        self.d, self.model, self.tree = description, model, model.tree
+        self.joints = {j.name: j for j in model.joints}
+        self.given = self._marked(description.independent), self._marked(description.dependent)
+        self.followers = self._followers()
+        self.alignments = {loop.name: self._alignments(loop) for loop in description.loops}
+        self.facings = {loop.name: self._facings(loop) for loop in description.loops}
+        self.closings = [
+            closing(c.name, c.function, tuple(self._row(name, f"constraint {c.name!r}") for name in c.joints))
+            for c in description.closures
+        ]
         self.tolerance = float(tolerance)
         self.assemblies: dict[tuple[int, ...], Assembly] = {}  # for each cluster with loops
         self.misfits: dict[str, tuple[float, float]] = {}  # [m, rad] contradiction of loops with others
@@ -99,7 +119,7 @@ class Loops(Declared):
 
         Joints in clusters with loops cannot be moved freely; they are skipped.
         """
-        place = {row: (c, j) for row, c, j in zip(self._first_rows, self.coordinates, self._joints_in_q, strict=True)}
+        place = {j.v_slice.start: (c, j) for c, j in zip(self.coordinates, self._joints_in_q, strict=True)}
         for row, coefficients in {term for f in self.followers.values() for term in f.terms}:
             cluster = self.mechanism.clusters[self.mechanism.owner[row]]
             if row in place and len(coefficients) > 1 and not cluster.alignments and not cluster.closings:
@@ -114,10 +134,76 @@ class Loops(Declared):
     def _joints_in_q(self) -> list[MovingJoint]:
         return [j for j in self.model.joints if j.v_slice.start not in self.followers]
 
-    @cached_property
-    def _first_rows(self) -> list[int]:
-        """The first row of each joint in q."""
-        return [j.v_slice.start for j in self._joints_in_q]
+    # what the description declares, in terms of the rows of its tree
+
+    def _joint(self, name: str, where: str) -> MovingJoint:
+        if name not in self.joints:
+            raise ModelError(f"{self.d.source}: {where}: there is no moving joint {name!r}; correct the name")
+        joint = self.joints[name]
+        if joint.type.nv != 1:
+            raise ModelError(f"{self.d.source}: {where}: joint {name!r} is {joint.type} and has no single coordinate")
+        return joint
+
+    def _row(self, name: str, where: str) -> int:
+        return int(self._joint(name, where).v_slice.start)
+
+    def _followers(self) -> dict[int, Follower]:
+        """The couplings by the row of the follower; a follower comes after the joints that it follows."""
+        asked: dict[int, tuple[Coupling, Follower]] = {}
+        for c in self.d.couplings:
+            where = f"coupling {c.name!r}"
+            row = self._row(c.joint, where)
+            if row in asked:
+                raise ModelError(
+                    f"{self.d.source}: {where}: joint {c.joint!r} already follows by {asked[row][0].name!r}; keep one"
+                )
+            terms = tuple((self._row(name, where), tuple(map(float, p))) for name, p in c.terms)
+            asked[row] = (c, Follower(row, float(c.offset), terms))
+        ordered: dict[int, Follower] = {}
+        while len(ordered) < len(asked):
+            ready = [
+                r for r, (_, f) in asked.items() if r not in ordered and all(t not in asked or t in ordered for t, _ in f.terms)
+            ]
+            if not ready:
+                names = ", ".join(repr(c.name) for r, (c, _) in asked.items() if r not in ordered)
+                raise ModelError(f"{self.d.source}: couplings {names} form a cycle; remove one of them")
+            ordered |= {r: asked[r][1] for r in ready}
+        return ordered
+
+    def _attached(self, link: str | None, pose: Pose, where: str) -> Attached:
+        if link is None or (link == WORLD and link not in {b.name for b in self.d.bodies}):
+            placed = Placed(-1, Pose())
+        else:
+            places = [p for f, p in zip(self.model.frames, self.model.placed_frames, strict=True) if f.name == link]
+            if not places:
+                raise ModelError(f"{self.d.source}: {where}: there is no link {link!r}; correct the name")
+            placed = places[0]
+        at = placed.pose @ pose
+        return Attached(placed.row, at.R, at.p)
+
+    def _alignments(self, loop: Loop) -> tuple[Alignment, ...]:
+        where = f"loop {loop.name!r}"
+        a = self._attached(loop.predecessor, loop.predecessor_frame, where)
+        b = self._attached(loop.successor, loop.successor_frame, where)
+        if a.row == b.row:
+            raise ModelError(f"{self.d.source}: {where} connects links of the same body; remove it")
+        points, axes = ALIGNMENTS[loop.type]
+        return (*(Alignment(a, b, k, -1) for k in points), *(Alignment(a, b, i, k) for i, k in axes))
+
+    def _facings(self, loop: Loop) -> tuple[Alignment, ...]:
+        first = self.alignments[loop.name][0]
+        return tuple(Alignment(first.a, first.b, k, k) for k in FACING[loop.type])
+
+    def _marked(self, names: Sequence[str]) -> set[int]:
+        """Return the rows of joints with these names."""
+        rows: set[int] = set()
+        for name in names:
+            if name not in self.joints:
+                raise ModelError(
+                    f"{self.d.source}: {name!r} is marked as independent or dependent, but no moving joint has this name"
+                )
+            rows |= set(range(self.joints[name].v_slice.start, self.joints[name].v_slice.stop))
+        return rows
 
     # clusters
 
@@ -344,3 +430,29 @@ def _stationary(coefficients: Sequence[float]) -> list[float]:
     significant = np.flatnonzero(np.abs(slope) > 1e-60)  # smaller slopes have roots out of range
     roots: Any = Polynomial(slope[: significant[-1] + 1]).roots() if len(significant) else ()
     return [float(x.real) for x in roots if x.imag == 0.0]
+
+
+def first_row(alignments: Sequence[Alignment]) -> int:
+    """Return the row of the tree that carries the first frame of a loop."""
+    a = alignments[0]
+    return max(a.a.row, a.b.row)
+
+
+def closing(name: str, function: Callable[[Any], Any], rows: tuple[int, ...]) -> Closing:
+    """Return constraints function(q) = 0 on the coordinates of rows, on tapes, with exact K and K' q'."""
+    n = len(rows)
+    g = Graph()
+    q = [g.input(0, i) for i in range(n)]
+    rates = [g.input(0, n + i) for i in range(n)]
+
+    def flat(x: Sequence[Any]) -> list[Any]:
+        array = np.empty(n, dtype=object)
+        array[:] = x
+        result = np.array(function(array), dtype=object)
+        if result.ndim != 1 or len(result) == 0:
+            raise ValueError(f"constraint {name!r} must return a sequence of at least one number; got shape {result.shape}")
+        return list(result)
+
+    values, K = jacobian(flat, q, [[1.0 if i == j else 0.0 for j in range(n)] for i in range(n)])
+    curvature = second_derivative(flat, q, rates, [0.0] * n)
+    return Closing(rows, len(values), record(values), record([x for row in K for x in row]), record(curvature))

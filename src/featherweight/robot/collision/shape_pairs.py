@@ -71,7 +71,7 @@ def touching_pairs(robot: System) -> list[TouchingPair]:
         or (
             (frozenset((shapes[i].body, shapes[j].body)) not in neighbours or {shapes[i].name, shapes[j].name} & obstacles)
             and frozenset((links[i], links[j])) not in disabled
-            and _affine(shapes[i], shapes[j])
+            and (shapes[i].contype & shapes[j].conaffinity or shapes[j].contype & shapes[i].conaffinity)
         )
         for pair in named.get((i, j)) or [_touching(i, j, shapes[i], shapes[j])]
     ]
@@ -157,10 +157,6 @@ def _shapes_of(robot: System, name: str | None) -> list[int]:
 def _moving(a: Shape, b: Shape) -> bool:
     """Return whether two shapes move relative to one another; surfaces without an inside never collide."""
     return a.body != b.body and not {a.type, b.type} <= {ShapeType.PLANE, ShapeType.HEIGHTFIELD}
-
-
-def _affine(a: Shape, b: Shape) -> bool:
-    return bool(a.contype & b.conaffinity or b.contype & a.conaffinity)
 
 
 def _neighbours(robot: System) -> set[frozenset[str | None]]:

@@ -25,8 +25,7 @@ class Independence:
     """The constraints without rows that depend on others of the same body, and the map between the two sets of rows.
 
     `rank` is the number of independent rows in general position. `jacobian` returns the function of q that computes the
-    Jacobian of constraints. Raises ValueError if no constraint moves
-    with the robot.
+    Jacobian of constraints. Raises ValueError if no constraint moves with the robot.
     """
 
     def __init__(

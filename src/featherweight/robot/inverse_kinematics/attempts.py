@@ -20,8 +20,8 @@ STALLED = 0.01  # of squared errors of tasks with tolerances: an attempt with a 
 MORE_AT_REST = 10  # factor of the iterations of an attempt that must come to rest
 POLISHING = 100  # iterations for the best attempts at unsolved problems,
 POLISHED = 1e-20  # unless all squared steps are smaller earlier
-ROOM = 512  # rows in use, with several attempts at one problem if few problems are left,
-CROWD = 64  # but at most this many at each
+ROWS_IN_USE = 512  # with several attempts at one problem if few problems are left,
+MOST_ATTEMPTS = 64  # but at most this many at each
 SELDOM = 3  # iterations between checks for finished attempts; a check takes about as long as the iterations
 TO_AND_FRO = 0.3  # a step oscillates if it goes back by more than this fraction of the step before
 MORE, LESS = 3.0, 0.7  # factors of caution after an oscillating step, and after others
@@ -165,9 +165,9 @@ class Search:
         rows = np.flatnonzero(going)
         left = np.flatnonzero(self.open)
         more = np.zeros(0, dtype=int)
-        if len(rows) < ROOM and len(left):
+        if len(rows) < ROWS_IN_USE and len(left):
             running = np.bincount(self.owner[rows], minlength=len(self.open))[left]
-            each = min(CROWD, ROOM // len(left))
+            each = min(MOST_ATTEMPTS, ROWS_IN_USE // len(left))
             more = np.repeat(left, np.maximum(0, np.minimum(each - running, self.limits.attempts - self.attempts[left])))
             np.add.at(self.attempts, more, 1)
         if self.caution:

@@ -17,12 +17,12 @@ SHARP = 1e-30  # [m²] under square roots, so that they have derivatives
 
 def with_gaps(robot: Robot, slots: Sequence[TargetSlot], program: Program) -> Program:
     """Return a program of q and users' targets, given one that also has the entries of clearance tasks among its targets."""
-    tasks = [slot for slot in slots if isinstance(slot.task, ClearanceTask)]
+    tasks = _clearances(slots)
     if not tasks:
         return program
     targets, before = Input("targets", (slots[-1].end,)), list[Program]()
-    for k, slot in enumerate(tasks):
-        before += _with_slopes(robot, slot, targets, f"gap_{k}", _shortfall, ())
+    for k, (first, task) in enumerate(tasks):
+        before += _with_slopes(robot, first, task, targets, f"gap_{k}", _shortfall)
     parts = [Input(y.name, y.shape) for p in before for y in p.outputs]
     size = targets.size + sum(x.size for x in parts)
     gather = KernelProgram("aims", _gathered, (), (targets, *parts), (Output("aims", (size,)),))
@@ -33,24 +33,27 @@ def with_gaps(robot: Robot, slots: Sequence[TargetSlot], program: Program) -> Pr
 
 def spare_distances(robot: Robot, slots: Sequence[TargetSlot]) -> CompiledFunction[Any] | None:
     """Return the traced function of q and targets whose results are distances beyond those required (m), and slopes (m, nv)."""
-    tasks = [slot for slot in slots if isinstance(slot.task, ClearanceTask)]
+    tasks = _clearances(slots)
     if not tasks:
         return None
     targets, parts = Input("targets", (slots[-1].end,)), list[Program]()
-    for k, slot in enumerate(tasks):
-        parts += _with_slopes(robot, slot, targets, f"spare_{k}", _spare, (slot.task.term.size,))  # type: ignore[union-attr]
+    for k, (first, task) in enumerate(tasks):
+        parts += _with_slopes(robot, first, task, targets, f"spare_{k}", _spare, task.term.size)
     names = tuple(y.name for p in parts for y in p.outputs)
     program = ComposedProgram("spare_distances", tuple(parts), names, first=("q", "targets"))
     return CompiledFunction(program, "traced")
 
 
+def _clearances(slots: Sequence[TargetSlot]) -> list[tuple[int, ClearanceTask]]:
+    """Return the clearance tasks, with the beginning of the target of each."""
+    return [(slot.begin, slot.task) for slot in slots if isinstance(slot.task, ClearanceTask)]
+
+
 def _with_slopes(
-    robot: Robot, slot: TargetSlot, targets: Input, name: str, write: Callable[..., None], shape: tuple[int, ...]
+    robot: Robot, first: int, task: ClearanceTask, targets: Input, name: str, write: Callable[..., None], *shape: int
 ) -> list[Program]:
     """Return two programs: what `write` makes of the spare distances of a task, and its derivative by q."""
-    task = slot.task
-    assert isinstance(task, ClearanceTask)
-    function, first, count, least = task.term.function, slot.begin, task.term.parameters, task.distance
+    function, count, least = task.term.function, task.term.parameters, task.distance
 
     def kernel(placements: Any, targets: Any, result: Any) -> None:
         distances = function(placements, targets[first : first + count]) if count else function(placements)

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from ...array_types import Array
 from ...checks import real_array
 from ...engine.loops.standalone import Port
-from ...model.types import Pose, rotation_defect
+from ...model.types import Pose, homogeneous_matrix, rotation_defect
 from ..robot import Robot
 from .tasks import PostureTask, TargetSlot
 
@@ -22,13 +22,6 @@ Targets = ArrayLike | Sequence[Any] | Mapping[str, Any]  # of the only task, of 
 ROTATIONS = (4, 4), (3, 3)  # shapes of targets that contain a rotation in their first three rows and columns
 ROTATION = 1e-6  # largest deviation of a rotation matrix from orthonormality
 LAST_ROW = (0.0, 0.0, 0.0, 1.0)  # of a homogeneous matrix
-
-
-def homogeneous(pose: Pose) -> Array:
-    """Return the homogeneous matrix (4, 4) of a pose."""
-    T = np.eye(4)
-    T[:3, :3], T[:3, 3] = pose.R, pose.p
-    return T
 
 
 def packed(slots: Sequence[TargetSlot], targets: Targets, alone: bool, owner: str = "InverseKinematics") -> Array:
@@ -91,7 +84,7 @@ def checked_target(owner: str, name: str, shape: tuple[int, ...], target: ArrayL
     Raises ValueError, which begins with `owner`, for others.
     """
     if isinstance(target, Pose):
-        target = homogeneous(target)
+        target = homogeneous_matrix(target)
     x = real_array(f"{owner}: the target of {name!r}", target)
     n = len(shape)
     if x.shape != shape and (not batches or x.ndim < n or x.shape[x.ndim - n :] != shape):

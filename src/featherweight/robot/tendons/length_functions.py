@@ -8,6 +8,7 @@ from ...array_types import Array, Matrix, Tensor, Tensor4
 from ...engine.loops.kernels import CompiledKernel
 from ...model.model import CompliantLoop
 from ..frame_functions import frame_classical_acceleration, frame_jacobian, frame_placement
+from ..spanning_motion import velocity_matrix
 from ..system import System, rows_of
 from .lengths import Lengths, write_lengths
 from .tendon_table import LengthTable, body_frames
@@ -51,7 +52,7 @@ class LengthFunctions:
         coordinates, S = np.zeros((len(flat), robot.nq + self.count)), np.zeros((len(flat), n + self.table.extra, robot.nv))
         coordinates[:, : robot.nq] = flat
         if robot.closed:
-            S[:, :n] = np.swapaxes(robot.spanning_velocity(flat[:, None], np.eye(robot.nv)), -1, -2)  # type: ignore[attr-defined]
+            S[:, :n] = velocity_matrix(robot)(flat)
         else:
             S[:, :n] = np.eye(n)
         placement, jacobian = np.zeros((len(flat), 0, 4, 4)), np.zeros((len(flat), 0, 6, robot.nv))

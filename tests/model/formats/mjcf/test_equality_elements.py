@@ -9,6 +9,7 @@ from typing import Any
 import mujoco
 import numpy as np
 import pytest
+from loop_generators import closed_mechanism
 
 import featherweight as fw
 from featherweight import (
@@ -22,7 +23,6 @@ from featherweight import (
 )
 from featherweight.model.editing.references import grounded
 from featherweight.model.generators import chain, from_parents
-from featherweight.model.loop_generators import closed_mechanism
 from oracles.same_motion import assert_same_motion, interpreted
 from oracles.saved_files import (
     TILTED,

@@ -12,6 +12,7 @@ from numpy.polynomial.polyutils import trimseq
 from ....array_types import Array
 from ....extras import without_warnings
 from ....spatial.vectors import rotation_from_quaternion
+from ...contact_rules import Softness
 from ...types import Matrix, Pose, as_vector
 from .mujoco_types import MjModel, MjSpec, Mujoco
 
@@ -56,6 +57,19 @@ def first_outputs(model: MjModel) -> Array:
 def gears_of(model: MjModel) -> Any:
     """Return the gears (actuators, 6) of the first output of each actuator."""
     return model.actuator_gear[first_outputs(model)]
+
+
+def softness_of(solref: Iterable[float], solimp: Iterable[float], solmix: float = 1.0) -> Softness:
+    """Return MuJoCo's parameters unchanged."""
+    (a, b), (c, d, e, f, g) = (map(float, x) for x in (solref, solimp))
+    return Softness((a, b), (c, d, e, f, g), float(solmix))
+
+
+def within(ends: Iterable[float], margin: float) -> tuple[float, float]:
+    """Return limits that begin by a margin before their range ends; at least a thousandth of the range remains."""
+    lower, upper = map(float, ends)
+    inside = min(float(margin), max(0.4995 * (upper - lower), 0.0))
+    return lower + inside, upper - inside
 
 
 CONSTRAINTS = ("CONTACT", "EQUALITY", "FRICTIONLOSS", "LIMIT")  # the constraints that the flag `constraint` disables together

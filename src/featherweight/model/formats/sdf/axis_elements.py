@@ -7,9 +7,9 @@ import re
 from typing import Any, NamedTuple
 from xml.etree.ElementTree import Element
 
-from ...types import ModelError, Vector, rotate, transpose
+from ...types import Vector, rotate, transpose
 from ..robot_numbers import ordered_limits, unit_axis, unlimited
-from ..unsupported import excuse, nonnegative, tolerate
+from ..unsupported import excused, nonnegative, tolerate
 from ..urdf.loop_elements import along_z
 from ..xml import only, read_limit, read_scalar, read_vector
 from .elements import flag, with_values
@@ -66,11 +66,8 @@ def _direction(joint: NamedElement, element: Element, child: str, frames: FrameG
     axis = unit_axis(read_vector(with_values(element, where), "xyz", "0 0 1", where), element.tag, where)
     base = joint.frame
     if name := "" if xyz is None else xyz.get("expressed_in", "").strip():
-        try:
+        with excused("so the axis is in the frame of the joint"):
             frames.link(joint.scope.absolute(name), where)
-        except ModelError as error:
-            excuse(error, "so the axis is in the frame of the joint")
-        else:
             base = joint.scope.absolute(name)
     elif flag(element, "use_parent_model_frame", False, where):
         base = joint.scope.frame

@@ -27,8 +27,8 @@ from ...types import (
     dot,
     rotate,
 )
-from ..unsupported import INDEPENDENT, REFUSE, Unsupported, excuse
-from ..urdf.couplings import CONSTANT, Equation, JointMarks, break_circles, exact, joints_above, solve_couplings
+from ..unsupported import INDEPENDENT, REFUSE, Unsupported, excused
+from ..urdf.couplings import Equation, JointMarks, break_circles, exact, following, joints_above, mimic_refused, solve_couplings
 from ..urdf.loop_elements import loop_turns
 from ..xml import Names, attribute, read_scalar, required
 from .axis_elements import JointAxis, has_numbers, has_range, read_axis, says_more
@@ -103,18 +103,13 @@ class Mechanism:
                 self._add_joint(e)
         for part, name, element in self._mimics:
             if self.mimic == REFUSE:
-                remedy = 'load with mimic="follow", or with mimic="independent" to make the joint independent'
-                raise ModelError(f"{part.where}: it mimics another joint; {remedy}")
-            try:
+                raise mimic_refused(part.where)
+            with excused("so it moves independently"):
                 self._add_mimic(part, name, element)
-            except ModelError as error:
-                excuse(error, "so it moves independently")
         for e in ends:
             if e.kind == GEARBOX:
-                try:
+                with excused("left out"):
                     self._add_gearbox(e)
-                except ModelError as error:
-                    excuse(error, "left out")
 
     def couplings(self, source: str) -> tuple[Coupling, ...]:
         break_circles(self._equations, source)
@@ -131,11 +126,10 @@ class Mechanism:
         if parent == child:
             raise ModelError(f"{part.where}: it connects link '{child}' to itself; correct its parent or its child")
         if kind == "screw":
-            try:
+            kind = "revolute"
+            with excused("taken as a hinge"):
                 _pitch(part)
-            except ModelError as error:
-                excuse(error, "taken as a hinge")
-                kind = "revolute"
+                kind = "screw"
         return JointEnds(part, kind, parent, child)
 
     # --- the tree
@@ -175,7 +169,8 @@ class Mechanism:
         if e.kind == "screw":
             names, axes = [self._names.new(f"{part.name}_slide"), part.name], [JointAxis(axes[0].direction, {}, None), *axes]
             kinds = [JointType.PRISMATIC, *kinds]
-            self._add_thread(e, names)
+            lead = exact(_pitch(part) / (2.0 * math.pi))  # a turn slides by the pitch
+            self._gears.append(following(part.name, part.where, names[0], part.name, lead))
         for k, (name, kind, axis) in enumerate(zip(names, kinds, axes, strict=True)):
             child = e.child
             if k + 1 < len(names):
@@ -233,14 +228,6 @@ class Mechanism:
 
     # --- couplings
 
-    def _add_thread(self, e: JointEnds, names: list[str]) -> None:
-        """Add the coupling of a screw: a turn slides by the pitch."""
-        slide, screw = names
-        row = {slide: Fraction(-1), screw: exact(_pitch(e.part) / (2.0 * math.pi))}
-        self._gears.append(
-            Equation(e.part.name, e.part.where, {k: x for k, x in row.items() if x}, (screw,), (slide,), mimic=True)
-        )
-
     def _add_mimic(self, part: NamedElement, name: str, element: Element) -> None:
         """Add a coupling: follower = multiplier × (leader - reference) + offset."""
         if self.mimic == INDEPENDENT:
@@ -252,13 +239,9 @@ class Mechanism:
             problem = f"it mimics the {tag} of joint '{leader}', which does not exist or closes a loop"
             raise ModelError(f'{part.where}: {problem}; correct the name, or load with mimic="independent"')
         values = with_values(element, part.where)
-        multiplier, offset, reference = (
-            exact(read_scalar(values, key, part.where)) if key in values.attrib else Fraction(default)
-            for key, default in (("multiplier", 1), ("offset", 0), ("reference", 0))
-        )
-        row = {by_axis: multiplier, CONSTANT: offset - multiplier * reference, name: Fraction(-1)}
-        row = {key: x for key, x in row.items() if x}
-        self._equations[name] = Equation(name, part.where, row, (by_axis,), (name,), mimic=True)
+        defaults = {"multiplier": 1.0, "offset": 0.0, "reference": 0.0}
+        multiplier, offset, reference = (exact(read_scalar(values, key, part.where, x)) for key, x in defaults.items())
+        self._equations[name] = following(name, part.where, name, by_axis, multiplier, offset - multiplier * reference)
 
     def _add_gearbox(self, e: JointEnds) -> None:
         """Add the coupling of a gearbox.
@@ -268,7 +251,7 @@ class Mechanism:
         part, values = e.part, with_values(e.part.element, e.part.where)
         named = text_of(required(part.element, "gearbox_reference_body", part.where))
         reference = self.frames.link(part.scope.absolute(named), part.where)
-        ratio = exact(read_scalar(values, "gearbox_ratio", part.where)) if "gearbox_ratio" in values.attrib else Fraction(1)
+        ratio = exact(read_scalar(values, "gearbox_ratio", part.where, 1.0))
         tags = AXES if part.element.find("axis2") is not None else (AXES[0], AXES[0])
         row: dict[str, Fraction] = {}
         turning: list[tuple[str, ...]] = []

@@ -7,18 +7,21 @@ A merged model's elements belong to the model that includes it.
 from __future__ import annotations
 
 import copy
+import os
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 from xml.etree.ElementTree import Element, SubElement
 
 from ...types import ModelError
+from ..geometry import SCHEME, local_path
 from ..packages import package_of
 from ..robot_source import RobotSource
-from ..unsupported import Unsupported, tolerate
-from ..xml import attribute, only, required, shortened
+from ..unsupported import Unsupported, file_notes, tolerate
+from ..xml import attribute, only, parse_xml, required, shortened
 from .elements import FLAGS, base_of, flag, raw_pose, text_of
 from .frame_graph import GROUND, FrameGraph, PlacedFrame
-from .includes import NEWEST, find_include, version_of
 
 OLDEST = (1, 2)
 AXES_IN_MODEL = (1, 4)  # newest version whose axes are in the frame of the model
@@ -276,3 +279,57 @@ def _world(root: Element, file: RobotSource) -> Element | None:
         problem = f"several worlds, or worlds and models: {names}"
         tolerate(file.name, problem, "keep one world, or models", "the first world counts")
     return worlds[0] if worlds else None
+
+
+# --- files that <include> names
+
+
+CONFIG = "model.config"  # in a model's folder; it lists the files of each version
+NEWEST = (1, 12)
+VERSION_NUMBER = re.compile("[0-9]{1,9}")
+
+
+def version_of(written: str) -> tuple[int, ...]:
+    """Return the version of the format as comparable numbers; empty for an invalid version."""
+    parts = written.strip().split(".")
+    return tuple(map(int, parts)) if all(VERSION_NUMBER.fullmatch(part) for part in parts) else ()
+
+
+def find_include(uri: str, file: RobotSource) -> str | None:
+    """Return the path of the file that a URI names, directly or by the model's folder; None if it does not exist.
+
+    Raises ModelError for a URI that cannot refer to a file on this machine, and for a folder without a readable file.
+    """
+    if package_of(uri) is None and SCHEME.match(uri) and not uri.startswith("file://"):
+        problem, remedy = f"'{shortened(uri)}' is to be downloaded", "download it, write model://NAME, and pass package_path="
+        file_notes().refuse(f"{file}: <include>", f"{problem}, and nothing is downloaded here", remedy)
+        return None
+    for path in _places(uri, file):
+        found = _file_of(Path(path), file) if os.path.isdir(path) else str(path)
+        if os.path.exists(found):
+            return os.path.realpath(found)
+    return None
+
+
+def _places(uri: str, file: RobotSource) -> Iterator[Path]:
+    package, folder = package_of(uri), None if file.folder is None else Path(os.path.abspath(file.folder))
+    if package is not None:
+        yield from (found / package[1] for found in file.packages.folders(package[0], folder))
+    elif folder is not None:
+        yield folder / local_path(uri)
+        name, _, rest = uri.partition("/")
+        yield from (found / rest for found in file.packages.folders(name, folder))
+    elif os.path.isabs(local_path(uri)):
+        yield Path(local_path(uri))
+
+
+def _file_of(folder: Path, file: RobotSource) -> str:
+    """Return the newest file in the folder's model.config that can be read, or model.sdf without a model.config."""
+    config = os.path.join(folder, CONFIG)
+    if not os.path.isfile(config):
+        return os.path.join(folder, "model.sdf")
+    written = [(version_of(e.get("version", "1.5")), (e.text or "").strip()) for e in parse_xml(config).iter("sdf")]
+    known = [entry for entry in written if entry[0] <= NEWEST]
+    if not known:
+        raise ModelError(f"{config}: it names no <sdf> of a version up to 1.12, which {file} includes; add one")
+    return os.path.join(folder, max(known)[1])

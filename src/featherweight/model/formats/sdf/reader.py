@@ -12,11 +12,11 @@ from xml.etree.ElementTree import Element
 from ...contact_rules import NeighbourRule
 from ...description import Description
 from ...editing.renaming import all_names, with_names
-from ...solids import WATER, MassPart, inertia_of, shape_solid, summed
-from ...types import START, Body, Configuration, Frame, Inertia, JointType, ModelError, Pose, Shape, Vector
+from ...solids import WATER, shape_solid, summed
+from ...types import START, Body, Configuration, Frame, Inertia, JointType, Pose, Shape
 from ..robot_numbers import free_coordinates, inertia_at, unused_inertias
 from ..robot_source import RobotSource
-from ..unsupported import FOLLOW, excuse, file_notes
+from ..unsupported import FOLLOW, excused, file_notes
 from ..xml import only, read_scalar, read_vector
 from .elements import FLAGS, base_of, flag, raw_pose, with_values
 from .frame_graph import GROUND
@@ -55,19 +55,21 @@ def read_sdf(file: RobotSource, options: Mapping[str, str]) -> Description:
     joints = mechanism.joints
     flying = {j.name: models.frames.pose(j.child, GROUND, file.name) for j in joints if j.type is JointType.FLOATING}
     start = Configuration(START, tuple((name, free_coordinates(pose)) for name, pose in flying.items()))
-    world = models.world
+    world, gravity = models.world, (0.0, 0.0, -9.81)
+    if world is not None:
+        gravity = read_vector(with_values(world, file.name), "gravity", IN_WORLDS, f"{file.name}: <world>")
     unused = (*shapes.unused, *_unused(models, mechanism), *unused_inertias(bodies))
     d = Description(
-        models.name,
-        file.name,
-        (*bodies, *mechanism.virtual),
-        tuple(joints),
-        tuple(_frames(models)),
-        (0.0, 0.0, -9.81) if world is None else _gravity(world, file.name),
-        unused,
-        frozenset(body.name for body in mechanism.virtual),
-        tuple(mechanism.loops),
-        couplings,
+        name=models.name,
+        source=file.name,
+        bodies=(*bodies, *mechanism.virtual),
+        joints=tuple(joints),
+        frames=tuple(_frames(models)),
+        gravity=gravity,
+        unused=unused,
+        virtual=frozenset(body.name for body in mechanism.virtual),
+        loops=tuple(mechanism.loops),
+        couplings=couplings,
         shapes=shapes.shapes,
         configurations=(start,) if any(pose != Pose() for pose in flying.values()) else (),
         disabled_collisions=tuple(_apart(models, mechanism)),
@@ -96,7 +98,7 @@ def _inertia_of_shapes(
     The <density> of a collision, or that of the <inertial>, or 1000 kg/m³ gives the masses; a <mass> scales their sum.
     """
     values = with_values(inertial, part.where)
-    usual = read_scalar(values, "density", part.where) if "density" in values.attrib else WATER
+    usual = read_scalar(values, "density", part.where, WATER)
     try:
         solids = [(densities.get(s.name, usual), shape_solid(s)) for s in shapes if not s.visual]
     except (ValueError, ImportError) as error:  # a mesh that cannot be read
@@ -106,8 +108,8 @@ def _inertia_of_shapes(
     whole = summed([solid.of_mass(density * solid.volume) for density, solid in solids if solid is not None])
     if whole.mass > 0.0 and "mass" in values.attrib:
         ratio = read_scalar(values, "mass", part.where) / whole.mass
-        whole = MassPart(ratio * whole.mass, whole.center, tuple(ratio * x for x in whole.moments))
-    return inertia_of(whole)
+        whole = Inertia(ratio * whole.mass, whole.center, tuple(ratio * x for x in whole.rotational))
+    return whole
 
 
 def _inertia(part: NamedElement, models: Models) -> Inertia:
@@ -117,19 +119,17 @@ def _inertia(part: NamedElement, models: Models) -> Inertia:
         return inertia_at(Pose(), 1.0, [*MOMENTS.values()], part.where)
     tensor, pose = only(inertial, "inertia", part.where), only(inertial, "pose", part.where)
     values = with_values(inertial, part.where)
-    try:
-        mass = read_scalar(values, "mass", part.where) if "mass" in values.attrib else 1.0
-    except ModelError as error:
-        excuse(error, "taken as a link without mass")
+    mass = None
+    with excused("taken as a link without mass"):
+        mass = read_scalar(values, "mass", part.where, 1.0)
+    if mass is None:
         return Inertia()
     written = Element("inertia") if tensor is None else with_values(tensor, part.where)
-    moments = [read_scalar(written, key, part.where) if key in written.attrib else x for key, x in MOMENTS.items()]
+    moments = [read_scalar(written, key, part.where, x) for key, x in MOMENTS.items()]
     frame = raw_pose(pose, part.where)
     if base := base_of(pose):
-        try:
+        with excused("so the pose of its <inertial> is in the link"):
             frame = models.frames.pose(part.scope.absolute(base), part.name, part.where) @ frame
-        except ModelError as error:
-            excuse(error, "so the pose of its <inertial> is in the link")
     return inertia_at(frame, mass, moments, part.where)
 
 
@@ -164,10 +164,6 @@ def _with_own_names(d: Description, models: Models) -> Description:
 
 
 # --- worlds
-
-
-def _gravity(world: Element, source: str) -> Vector:
-    return read_vector(with_values(world, source), "gravity", IN_WORLDS, f"{source}: <world>")
 
 
 def _timestep(world: Element, source: str) -> float | None:

@@ -17,9 +17,9 @@ from ...types import Color, ModelError, Pose, Shape, ShapeType
 from ..geometry import Shapes, shapes_of_file
 from ..robot_numbers import unit_axis
 from ..robot_source import RobotSource
-from ..unsupported import excuse, tolerate
+from ..unsupported import excused, tolerate
 from ..urdf.loop_elements import along_z
-from ..urdf.shapes import SIZES, Size, positive, require_positive
+from ..urdf.shapes import SIZES, Size, form_of, positive, require_positive
 from ..xml import Names, only, parse_numbers, read_scalar, read_tuple, read_vector, required, shortened
 from .elements import base_of, flag, raw_pose, text_of, with_values
 from .models import Models, NamedElement
@@ -36,13 +36,9 @@ def _radii(element: Element, where: str) -> Size:
     return size
 
 
-def _nothing(element: Element, where: str) -> Size:
-    return ()
-
-
 OWN_SIZES: dict[str, Callable[[Element, str], Size]] = {str(kind): size for kind, size in SIZES.items()} | {
     "ellipsoid": _radii,
-    "plane": _nothing,
+    "plane": lambda element, where: (),
     "cone": lambda element, where: positive(element, ("radius", "length"), where),
 }
 
@@ -57,10 +53,8 @@ def read_shapes(models: Models, file: RobotSource, densities: dict[str, float]) 
         for child in link.element:
             if child.tag in ("visual", "collision"):
                 name = names.new(link.scope.prefix + child.get("name", "") if child.get("name") else f"{link.name}_{child.tag}")
-                try:
+                with excused("left out"):
                     shapes += _shapes(name, link, child, models, unused, densities)
-                except ModelError as error:
-                    excuse(error, "left out")
     return shapes_of_file(shapes, unused, file.folder, file.packages)
 
 
@@ -71,23 +65,20 @@ def _shapes(
     where = f"{link.where}: {element.tag} '{name}'"
     geometry = only(element, "geometry", where)
     given = [] if geometry is None else [*geometry]
-    forms = [form for form in given if form.tag in OWN_SIZES]
+    found = form_of(geometry, OWN_SIZES, where)
     unused["visuals and collisions without geometry"] += geometry is None
     unused.update(f"geometries that are not read ({tag})" for tag in {form.tag for form in given if form.tag in NOT_READ})
-    if len(forms) > 1:
-        problem = f"its <geometry> holds {' and '.join(f'<{g.tag}>' for g in forms)}"
-        tolerate(where, problem, "keep one", "the first counts")
-    if not forms:
+    if found is None:
         return []
-    form, values, visual = forms[0].tag, with_values(forms[0], where), element.tag == "visual"
+    form, values, visual = found.tag, with_values(found, where), element.tag == "visual"
     size, pose = OWN_SIZES[form](values, where), only(element, "pose", where)
     placement = raw_pose(pose, where)
     if base := base_of(pose):
         placement = models.frames.pose(link.scope.absolute(base), link.name, where) @ placement
     more: dict[str, Any] = {"color": _color(element, where)} if visual else _surface(element, where, unused)
     if form == "mesh":
-        more["path"] = link.scope.file.mesh(text_of(required(forms[0], "uri", where)))
-        unused["submeshes, in place of which the whole mesh is taken"] += forms[0].find("submesh") is not None
+        more["path"] = link.scope.file.mesh(text_of(required(found, "uri", where)))
+        unused["submeshes, in place of which the whole mesh is taken"] += found.find("submesh") is not None
     elif form == "plane":
         normal = read_vector(values, "normal", "0 0 1", where)
         placement = placement @ Pose(along_z(unit_axis(normal, "normal of its plane", where)))
@@ -122,7 +113,7 @@ def _color(element: Element, where: str) -> Color | None:
     count = 3 if len(written.split()) == 3 else 4
     r, g, b, a = (min(max(x, 0.0), 1.0) for x in [*parse_numbers(written, count, "diffuse", where), 1.0][:4])
     values = with_values(element, where)
-    through = read_scalar(values, "transparency", where) if "transparency" in values.attrib else 0.0
+    through = read_scalar(values, "transparency", where, 0.0)
     return (r, g, b, a * (1.0 - min(max(through, 0.0), 1.0)))
 
 

@@ -14,7 +14,7 @@ from xml.etree.ElementTree import Element
 
 from ...editing.locking import joint_motion
 from ...types import LARGEST, Coupling, Joint, JointType, ModelError
-from ..unsupported import excuse, tolerate
+from ..unsupported import excused, tolerate
 from ..xml import attribute, named, only, read_numbers, read_scalar, required
 
 COUPLING_TYPES = ("rolling", "gear", "belt")
@@ -36,12 +36,16 @@ class Equation(NamedTuple):
     mimic: bool = False
 
 
-class MimicCycle(ModelError):
-    """Joints that mimic each other; without the mimic of `joint`, they do not."""
+def following(name: str, where: str, joint: str, leader: str, factor: Fraction, offset: Fraction = Fraction()) -> Equation:
+    """Return the equation joint = factor × leader + offset."""
+    sum_of = ((leader, factor), (CONSTANT, offset), (joint, Fraction(-1)))
+    return Equation(name, where, {key: x for key, x in sum_of if x}, (leader,), (joint,), mimic=True)
 
-    def __init__(self, problem: str, joint: str) -> None:
-        super().__init__(problem)
-        self.joint = joint
+
+def mimic_refused(where: str) -> ModelError:
+    """Return the error for a joint that mimics another, in a file that is read with mimic="refuse"."""
+    remedy = 'load with mimic="follow", or with mimic="independent" to make the joint independent'
+    return ModelError(f"{where}: it mimics another joint; {remedy}")
 
 
 class JointMarks(NamedTuple):
@@ -136,7 +140,7 @@ def _written(name: str, element: Element, by_name: Mapping[str, Joint], source: 
         if one not in by_name:
             raise ModelError(f"{where}: joint '{one}' is not defined; define it or correct the name")
         _require_one_coordinate(by_name[one], where)
-    return Coupling(name, joint, terms, read_scalar(element, "offset", where) if "offset" in element.attrib else 0.0)
+    return Coupling(name, joint, terms, read_scalar(element, "offset", where, 0.0))
 
 
 def _refuse_mixture(where: str, what: str, kind: str, remedy: str) -> None:
@@ -151,11 +155,10 @@ def fix_still_followers(robot: Element, joints: Iterable[Joint], source: str) ->
         if mimic is None or joint.type.nv != 1 or mimic.get("joint") not in by_name:
             continue
         still = not moves(by_name[mimic.get("joint", "")])
-        if still or ("multiplier" in mimic.attrib and read_scalar(mimic, "multiplier", where) == 0.0):
-            offset = read_scalar(mimic, "offset", where) if "offset" in mimic.attrib else 0.0
-            problem = (
-                f"it mimics joint '{mimic.get('joint')}', which {'is fixed' if still else 'does not move it (multiplier 0)'}"
-            )
+        if still or read_scalar(mimic, "multiplier", where, 1.0) == 0.0:
+            offset = read_scalar(mimic, "offset", where, 0.0)
+            reason = "is fixed" if still else "does not move it (multiplier 0)"
+            problem = f"it mimics joint '{mimic.get('joint')}', which {reason}"
             tolerate(where, problem, 'make it type="fixed", or remove its <mimic>', f"fixed at {offset:g}")
             placement = joint.placement @ joint_motion(joint, (offset,))
             by_name[name] = Joint(name, JointType.FIXED, joint.parent, joint.child, placement)
@@ -170,10 +173,8 @@ def mimic_equations(robot: Element, joints: Iterable[Joint], source: str) -> lis
         where = f"{source}: joint '{name}'"
         mimic = only(element, "mimic", where)
         if mimic is not None and moves(by_name[name]):
-            try:
+            with excused("so it moves independently"):
                 equations[name] = _mimic(by_name[name], mimic, by_name, where)
-            except ModelError as error:
-                excuse(error, "so it moves independently")
     break_circles(equations, source)
     return list(equations.values())
 
@@ -185,33 +186,28 @@ def _mimic(joint: Joint, mimic: Element, by_name: Mapping[str, Joint], where: st
         raise ModelError(f"{where}: it mimics joint '{leader}', which is not defined; {remedy}")
     for one in (joint, by_name[leader]):
         _require_one_coordinate(one, where)
-    multiplier = read_scalar(mimic, "multiplier", where) if "multiplier" in mimic.attrib else 1.0
-    offset = read_scalar(mimic, "offset", where) if "offset" in mimic.attrib else 0.0
-    sum_of = [(leader, exact(multiplier)), (CONSTANT, exact(offset)), (joint.name, Fraction(-1))]
-    return Equation(joint.name, where, {key: x for key, x in sum_of if x}, (leader,), (joint.name,), mimic=True)
+    multiplier, offset = read_scalar(mimic, "multiplier", where, 1.0), read_scalar(mimic, "offset", where, 0.0)
+    return following(joint.name, where, joint.name, leader, exact(multiplier), exact(offset))
 
 
 def break_circles(equations: dict[str, Equation], source: str) -> None:
     """Remove equations by which joints follow themselves; each makes the joint of its name follow one other."""
-    while True:
-        try:
-            _refuse_circles(equations, source)
-        except MimicCycle as error:
-            excuse(error, f"so '{error.joint}' moves independently")
-            del equations[error.joint]
-        else:
-            return
+    while circle := _circle(equations):
+        cycle = ", ".join(f"'{joint}'" for joint in circle)
+        problem, taken = f"joints that mimic each other in a cycle: {cycle}", f"so '{circle[-1]}' moves independently"
+        tolerate(source, problem, "remove one <mimic>", taken)
+        del equations[circle[-1]]
 
 
-def _refuse_circles(equations: Mapping[str, Equation], source: str) -> None:
+def _circle(equations: Mapping[str, Equation]) -> list[str]:
+    """Return joints each of which follows the next, the last of which follows the first; none if there are no such joints."""
     for name in equations:
         path = [name]
         while (leader := equations[path[-1]].leaders[0]) in equations:
             if leader in path:
-                cycle = ", ".join(f"'{joint}'" for joint in path[path.index(leader) :])
-                problem = f"{source}: joints that mimic each other in a cycle: {cycle}; remove one <mimic>"
-                raise MimicCycle(problem, path[-1])
+                return path[path.index(leader) :]
             path.append(leader)
+    return []
 
 
 def _require_one_coordinate(joint: Joint, where: str) -> None:

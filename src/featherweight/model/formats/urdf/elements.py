@@ -8,7 +8,7 @@ from ....spatial.elementary import atan2, cos, sin
 from ...types import Matrix, ModelError, Pose, Vector, matmul
 from ..robot_numbers import rotation_by_angles, rotation_by_quaternion, unit_axis
 from ..robot_source import RobotSource
-from ..unsupported import excuse, tolerate
+from ..unsupported import excused, tolerate
 from ..xml import drop_default_namespace, only, parse_numbers, read_vector, written
 
 
@@ -36,11 +36,9 @@ def read_origin(element: Element, where: str) -> Pose:
     if "rpy" in origin.attrib:
         tolerate(where, "<origin> has both 'rpy' and 'quat_xyzw'", "keep one of them", "'rpy' counts")
         return Pose(rotation_by_angles(*read_vector(origin, "rpy", "0 0 0", where)), xyz)
-    try:
+    with excused("without a rotation"):
         return Pose(rotation_by_quaternion(parse_numbers(quaternion, 4, "quat_xyzw", where), f"{where}: <origin>"), xyz)
-    except ModelError as error:
-        excuse(error, "without a rotation")
-        return Pose(p=xyz)
+    return Pose(p=xyz)
 
 
 def write_origin(element: Element, pose: Pose) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
@@ -10,7 +10,6 @@ from ....spatial.elementary import norm
 from ...types import Coupling, Joint, Loop, LoopType, Matrix, ModelError, Pose, Vector, add, dot, scale, transpose
 from ..xml import attribute, named, only, required
 from .couplings import (
-    Equation,
     JointMarks,
     Paths,
     coupling_equations,
@@ -62,7 +61,8 @@ def read_constraints(robot: Element, joints: Sequence[Joint], source: str, mimic
     terms = written_couplings(robot, joints, source)
     couplings = (*solve_couplings(equations, JointMarks(written, actuated, looped)), *terms)
     chosen = actuated - {coupling.joint for coupling in couplings}
-    inside = looped | _joints_of(equations) | {name for c in terms for name in (c.joint, *dict(c.terms))}
+    inside = looped | {joint for e in equations for joint in e.leaders + e.followers}
+    inside |= {name for c in terms for name in (c.joint, *dict(c.terms))}
     kept = {name: mark for name, mark in (written or dict.fromkeys(chosen, True)).items() if name in inside}
     return Constraints(
         tuple(loops),
@@ -80,10 +80,6 @@ def _rename_drafts(robot: Element) -> None:
         if final is not None and element.find("predecessor") is not None:
             element.tag, kind = final
             element.set("type", kind)
-
-
-def _joints_of(equations: Iterable[Equation]) -> set[str]:
-    return {joint for equation in equations for joint in equation.leaders + equation.followers}
 
 
 def _marks(robot: Element, source: str) -> Mapping[str, bool]:

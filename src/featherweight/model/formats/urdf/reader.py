@@ -17,9 +17,9 @@ from ...description import Description
 from ...types import LARGEST, Actuator, Body, Inertia, Joint, JointType, ModelError
 from ..robot_numbers import ZeroVectorError, inertia_at, ordered_limits, unused_inertias
 from ..robot_source import RobotSource
-from ..unsupported import FOLLOW, INDEPENDENT, REFUSE, excuse, nonnegative, tolerate, unused_integrator
+from ..unsupported import FOLLOW, INDEPENDENT, REFUSE, excused, nonnegative, tolerate, unused_integrator
 from ..xml import Names, attribute, counted, named, only, read_limit, read_scalar, read_tuple, required, shortened
-from .couplings import fix_still_followers
+from .couplings import fix_still_followers, mimic_refused
 from .elements import read_axis, read_origin, robot_element
 from .loop_elements import read_constraints
 from .schema import unknown_attributes, unknown_elements
@@ -72,7 +72,9 @@ def read_urdf(file: RobotSource, options: Mapping[str, str]) -> Description:
     source = file.name
     mimic = options.get("mimic", FOLLOW)
     robot = robot_element(file)
-    _refuse_mimics(robot, source, mimic)
+    for joint in robot.findall("joint") if mimic == REFUSE else []:
+        if joint.find("mimic") is not None:
+            raise mimic_refused(f"{source}: joint '{joint.get('name', '')}'")
     left = next((e.tag for e in robot.iter() if XACRO in e.tag), None)
     if left is None:
         return _read(file, robot, mimic)
@@ -124,18 +126,9 @@ def _read(file: RobotSource, robot: Element, mimic: str) -> Description:
 
 
 def _timestep(simulation: Element, where: str) -> float | None:
-    try:
+    with excused("left out"):
         return read_scalar(simulation, "timestep", where) if "timestep" in simulation.attrib else None
-    except ModelError as error:
-        excuse(error, "left out")
-        return None
-
-
-def _refuse_mimics(robot: Element, source: str, mimic: str) -> None:
-    for joint in robot.findall("joint") if mimic == REFUSE else []:
-        if joint.find("mimic") is not None:
-            remedy = 'load with mimic="follow", or with mimic="independent" to make the joint independent'
-            raise ModelError(f"{source}: joint '{joint.get('name', '')}': it mimics another joint; {remedy}")
+    return None
 
 
 # --- links
@@ -146,19 +139,14 @@ def _inertia(link: Element, where: str) -> Inertia:
     inertial = only(link, "inertial", where)
     if inertial is None:
         return Inertia()
-    try:
-        origin = read_origin(inertial, where)
+    with excused("taken as a link without mass"):
+        origin, moments = read_origin(inertial, where), [0.0] * 6
         mass = read_scalar(required(inertial, "mass", where), "value", where)
-    except ModelError as error:
-        excuse(error, "taken as a link without mass")
-        return Inertia()
-    try:
-        tensor = required(inertial, "inertia", where)
-        moments = [read_scalar(tensor, key, where) for key in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")]
-    except ModelError as error:
-        excuse(error, "taken as a point mass")
-        moments = [0.0] * 6
-    return inertia_at(origin, mass, moments, where)
+        with excused("taken as a point mass"):
+            tensor = required(inertial, "inertia", where)
+            moments = [read_scalar(tensor, key, where) for key in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")]
+        return inertia_at(origin, mass, moments, where)
+    return Inertia()
 
 
 # --- joints
@@ -196,19 +184,18 @@ def _joint(name: str, element: Element, where: str) -> Joint:
     if kind in WITH_AXIS:
         try:
             axis = read_axis(element, where)
-        except ZeroVectorError as error:
-            excuse(error, "taken as z" if kind is JointType.PLANAR else "taken as a fixed joint")
+        except ZeroVectorError:
+            with excused("taken as z" if kind is JointType.PLANAR else "taken as a fixed joint"):
+                raise
             if kind is not JointType.PLANAR:
                 kind = JointType.FIXED
     lower, upper = _limits(element, where) if kind in WITH_LIMITS else (joint.lower, joint.upper)
     dynamics: dict[str, Any] = {field: _nonnegative(element, "dynamics", key, 0.0, where) for key, field in DYNAMICS.items()}
     springs = only(element, "dynamics", where)
     rest = joint.rest
-    if springs is not None and "rest" in springs.attrib:
-        try:
-            rest = read_scalar(springs, "rest", where)
-        except ModelError as error:
-            excuse(error, "left out")
+    if springs is not None:
+        with excused("left out"):
+            rest = read_scalar(springs, "rest", where, rest)
     most: dict[str, Any] = {
         key: _nonnegative(element, "limit", key, math.inf, where, read_limit) for key in ("effort", "velocity")
     }
@@ -219,8 +206,7 @@ def _limits(joint: Element, where: str) -> tuple[float, float]:
     limit = only(joint, "limit", where)
     if limit is None:
         return -math.inf, math.inf
-    lower = read_limit(limit, "lower", where) if "lower" in limit.attrib else -math.inf
-    upper = read_limit(limit, "upper", where) if "upper" in limit.attrib else math.inf
+    lower, upper = read_limit(limit, "lower", where, -math.inf), read_limit(limit, "upper", where, math.inf)
     return ordered_limits(lower, upper, where)
 
 
@@ -233,14 +219,11 @@ def _nonnegative(
     if tag == "limit" and element.get(key, "").strip().startswith("-"):
         tolerate(where, f"the {key} is negative ({element.get(key)})", "correct it", "taken as no limit")
         return default
-    try:
-        value = read(element, key, where)
-    except ModelError as error:
-        if key not in OWN_DYNAMICS:
-            raise
-        excuse(error, "left out")
-        return default
-    return nonnegative(value, key, where)
+    if key not in OWN_DYNAMICS:
+        return nonnegative(read(element, key, where), key, where)
+    with excused("left out"):
+        return nonnegative(read(element, key, where), key, where)
+    return default
 
 
 # --- the tree
@@ -289,10 +272,10 @@ def _in_cycles(links: Iterable[str], inward: Mapping[str | None, Joint], source:
             if link in path:
                 members = list(path)
                 cycle = ", ".join(f"'{inward[member].name}'" for member in members[members.index(link) :])
-                error = ModelError(f"{source}: a cycle of joints through link '{link}': {cycle}; remove one of them")
+                problem = f"a cycle of joints through link '{link}': {cycle}"
                 if not rooted_somewhere:
-                    raise error
-                excuse(error, "and its links are left out")
+                    raise ModelError(f"{source}: {problem}; remove one of them")
+                tolerate(source, problem, "remove one of them", "and its links are left out")
                 left_out.update(x for x in members if x is not None)
                 break
             path[link] = None
@@ -363,7 +346,7 @@ def _actuator(name: str, element: Element, degrees: dict[str, int], where: str) 
     joint = attribute(element, "joint", where)
     if degrees.get(joint) != 1:
         raise ModelError(f"{where}: '{joint}' is not a joint with one degree of freedom; correct its joint")
-    gear, gain = (read_scalar(element, key, where) if key in element.attrib else 1.0 for key in ("gear", "gain"))
+    gear, gain = (read_scalar(element, key, where, 1.0) for key in ("gear", "gain"))
     b0, b1, b2 = read_tuple(element, "bias", 3, where) if "bias" in element.attrib else (0.0, 0.0, 0.0)
     return Actuator(name, joint, gear, gain, (b0, b1, b2), _range(element, "control", where), _range(element, "force", where))
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from xml.etree.ElementTree import Element
 
 from ...types import Color, ModelError, Shape, ShapeType
 from ..geometry import Shapes, shapes_of_file
 from ..robot_source import RobotSource
-from ..unsupported import excuse, tolerate
+from ..unsupported import excused, tolerate
 from ..xml import Names, attribute, only, read_scalar, read_tuple, read_vector
 from .elements import read_origin
 from .schema import GEOMETRIES
@@ -31,13 +31,10 @@ def read_shapes(robot: Element, links: Mapping[str, Element], file: RobotSource)
             if child.tag in ("visual", "collision"):
                 name = names.new(child.get("name") or f"{link}_{child.tag}")
                 where = f"{source}: link '{link}': {child.tag} '{name}'"
-                try:
+                with excused("left out"):
                     shape = _shape(name, link, child, file, colors, where)
-                except ModelError as error:
-                    excuse(error, "left out")
-                    continue
-                shapes += [shape] if shape else []
-                unused["geometries of no known kind"] += shape is None
+                    shapes += [shape] if shape else []
+                    unused["geometries of no known kind"] += shape is None
     unused["textures"] = len(robot.findall(".//material/texture"))
     return shapes_of_file(shapes, unused, file.folder, file.packages)
 
@@ -45,24 +42,30 @@ def read_shapes(robot: Element, links: Mapping[str, Element], file: RobotSource)
 def _shape(name: str, link: str, element: Element, file: RobotSource, colors: Mapping[str, Color], where: str) -> Shape | None:
     """Return a shape; None for an empty or unknown geometry."""
     geometry = only(element, "geometry", where)
-    forms = [child for child in geometry if child.tag in GEOMETRIES] if geometry is not None else []
-    if not forms:
+    form = form_of(geometry, GEOMETRIES, where)
+    if form is None:
         return None
-    if len(forms) > 1:
-        problem = f"its <geometry> holds {' and '.join(f'<{g.tag}>' for g in forms)}"
-        tolerate(where, problem, "keep one", "the first counts")
-    kind = ShapeType(forms[0].tag)
+    kind = ShapeType(form.tag)
     return Shape(
         name,
         link,
         kind,
-        SIZES[kind](forms[0], where),
+        SIZES[kind](form, where),
         read_origin(element, where),
         visual=element.tag == "visual",
         collision=element.tag == "collision",
         color=_color(element, colors, where),
-        path=file.mesh(attribute(forms[0], "filename", where).strip()) if kind == ShapeType.MESH else None,
+        path=file.mesh(attribute(form, "filename", where).strip()) if kind == ShapeType.MESH else None,
     )
+
+
+def form_of(geometry: Element | None, known: Container[str], where: str) -> Element | None:
+    """Return the element of a known kind inside a <geometry>; the first counts, and there should be no further ones."""
+    forms = [child for child in geometry if child.tag in known] if geometry is not None else []
+    if len(forms) > 1:
+        problem = f"its <geometry> holds {' and '.join(f'<{g.tag}>' for g in forms)}"
+        tolerate(where, problem, "keep one", "the first counts")
+    return forms[0] if forms else None
 
 
 # --- sizes
@@ -141,9 +144,7 @@ def _own_color(material: Element, where: str) -> Color | None:
     color = only(material, "color", where)
     if color is None:
         return None
-    try:
+    with excused("without a colour"):
         r, g, b, a = (min(max(x, 0.0), 1.0) for x in read_tuple(color, "rgba", 4, where))
-    except ModelError as error:
-        excuse(error, "without a colour")
-        return None
-    return (r, g, b, a)
+        return (r, g, b, a)
+    return None

@@ -71,7 +71,8 @@ class Filters:
 
     def _with_bits(self, partial: list[tuple[set[str], set[str]]]) -> list[Shape]:
         groups = [p for p in self.stage.prims if p.IsA(UsdPhysics.CollisionGroup)]
-        members = [self._members(group) for group in groups]
+        queries = [Usd.CollectionAPI(group, "colliders").ComputeMembershipQuery() for group in groups]
+        members = [{c.shape.name for c in self.colliders if q.IsPathIncluded(c.prim.GetPath())} for q in queries]
         table = UsdPhysics.CollisionGroup.ComputeCollisionGroupTable(self.stage.stage)
         sets = [*members, *(end for pair in partial for end in pair)]
         forbidden = {
@@ -96,7 +97,3 @@ class Filters:
             s if s.name not in keys else replace(s, contype=1 << classes.index(keys[s.name]), conaffinity=touched[keys[s.name]])
             for s in shapes
         ]
-
-    def _members(self, group: Prim) -> set[str]:
-        query = Usd.CollectionAPI(group, "colliders").ComputeMembershipQuery()
-        return {g.shape.name for g in self.colliders if query.IsPathIncluded(g.prim.GetPath())}

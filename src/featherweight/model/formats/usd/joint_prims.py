@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ...types import Actuator, ModelError, Pose, Vector, scale
 from ..robot_numbers import ordered_limits, rotation_by_quaternion, unlimited
-from ..unsupported import excuse, nonnegative, tolerate
+from ..unsupported import excused, nonnegative, tolerate
 from .schemas import UsdPhysics
 from .stage import AXES, DEGREE, Affine, Prim, UsdStage, path_of
 
@@ -50,11 +50,9 @@ def read_joint(stage: UsdStage, prim: Prim) -> JointPrim | None:
     if prim.IsA(UsdPhysics.DistanceJoint) or "distance" in _instances(prim, "PhysicsLimitAPI"):
         stage.unsupported.refuse(where, "limits of the distance of bodies are not supported", "disable the joint")
         return None
-    try:
+    with excused("so the joint is left out"):
         return _read_joint(stage, prim, where)
-    except ModelError as error:
-        excuse(error, "so the joint is left out")
-        return None
+    return None
 
 
 def _read_joint(stage: UsdStage, prim: Prim, where: str) -> JointPrim | None:
@@ -79,11 +77,9 @@ def _frame(stage: UsdStage, prim: Prim, k: int, target: Prim | None, where: str)
     pose, scales = split
     x, y, z = stage.value(prim, f"physics:localPos{k}", (0.0, 0.0, 0.0))
     quaternion = stage.value(prim, f"physics:localRot{k}", (0.0, 0.0, 0.0, 1.0))
-    try:
+    turn = Pose().R
+    with excused("so the joint is without a rotation"):
         turn = rotation_by_quaternion(quaternion, where)
-    except ModelError as error:
-        excuse(error, "so the joint is without a rotation")
-        turn = Pose().R
     return pose @ Pose(turn, scale(stage.meter, (x * scales[0], y * scales[1], z * scales[2])))
 
 
@@ -144,15 +140,12 @@ def passive_numbers(stage: UsdStage, joint: JointPrim, freedom: Freedom) -> dict
     found: dict[str, float] = {}
     for key, (unit, attributes) in names.items():
         for attribute in attributes:
-            try:
+            x = None
+            with excused("left out"):
                 x = stage.value(prim, attribute, like=0.0)
-            except ModelError as error:
-                excuse(error, "left out")
-                continue
-            if x is not None:
-                if math.isnan(x):
-                    tolerate(joint.where, f"{attribute} is {x:g}", "give a number that is not negative", "left out")
-                    continue
+            if x is not None and math.isnan(x):
+                tolerate(joint.where, f"{attribute} is {x:g}", "give a number that is not negative", "left out")
+            elif x is not None:
                 found[key] = unlimited(nonnegative(x, attribute, joint.where) * unit)
     return found
 
@@ -172,11 +165,9 @@ def read_drive(stage: UsdStage, joint: JointPrim, freedom: Freedom, name: str) -
     """
     if freedom.tag not in _instances(joint.prim, "PhysicsDriveAPI"):
         return None
-    try:
+    with excused("so the drive is left out"):
         return _read_drive(stage, joint, freedom, name)
-    except ModelError as error:
-        excuse(error, "so the drive is left out")
-        return None
+    return None
 
 
 def _read_drive(stage: UsdStage, joint: JointPrim, freedom: Freedom, name: str) -> Drive | None:

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...solids import WATER, MassPart, Solid, hull_faces, mesh_solid, of_point, primitive_solid, summed
-from ...types import Body, Inertia, ModelError, Pose, Shape, ShapeType, add, as_vector, scale
+from ...solids import WATER, Solid, hull_faces, mesh_solid, of_point, primitive_solid, summed
+from ...types import Body, Inertia, ModelError, Moments, Pose, Shape, ShapeType, add, as_vector, scale
 from ..robot_numbers import inertia_at, rotation_by_quaternion
-from ..unsupported import excuse, nonnegative, tolerate
+from ..unsupported import excused, nonnegative, tolerate
 from .schemas import UsdPhysics
 from .stage import Prim, UsdStage, path_of
 
@@ -73,23 +73,19 @@ def read_body(stage: UsdStage, prim: Prim, colliders: Sequence[Collider]) -> Bod
 
 def _value(stage: UsdStage, prim: Prim, name: str, default: object = None, like: object = None) -> Any:
     """Return an attribute of mass; the default for a value of another kind."""
-    try:
+    with excused("left out"):
         return stage.value(prim, name, default, like)
-    except ModelError as error:
-        excuse(error, "left out")
-        return default
+    return default
 
 
 def _positive(stage: UsdStage, prim: Prim, name: str) -> float:
     """Return a mass or density; zero means that it is not given."""
-    try:
+    with excused("taken as not known"):
         x = stage.number(prim, name, 0.0)
         if not 0.0 <= x < math.inf:
             raise ModelError(f"{stage.where(prim)}: {name} is {x:g}; give a positive number, or 0 for one that is not known")
-    except ModelError as error:
-        excuse(error, "taken as not known")
-        return 0.0
-    return x
+        return x
+    return 0.0
 
 
 def _moments(stage: UsdStage, prim: Prim, where: str) -> tuple[list[float] | None, Any]:
@@ -99,7 +95,7 @@ def _moments(stage: UsdStage, prim: Prim, where: str) -> tuple[list[float] | Non
     diagonal = _value(stage, prim, "physics:diagonalInertia", (0.0, 0.0, 0.0))
     axes = _value(stage, prim, "physics:principalAxes", (0.0, 0.0, 0.0, 0.0))
     if len(full) not in (0, 6):
-        excuse(ModelError(f"{where}: newton:inertia has {len(full)} numbers; give 6"), "left out")
+        tolerate(where, f"newton:inertia has {len(full)} numbers", "give 6", "left out")
         full = ()
     if full:
         xx, yy, zz, xy, xz, yz = (unit * x for x in full)
@@ -111,7 +107,7 @@ def _moments(stage: UsdStage, prim: Prim, where: str) -> tuple[list[float] | Non
     return [x, 0.0, 0.0, y, 0.0, z], turn
 
 
-def _colliders_inertia(stage: UsdStage, density: float, colliders: Sequence[Collider]) -> MassPart:
+def _colliders_inertia(stage: UsdStage, density: float, colliders: Sequence[Collider]) -> Inertia:
     """Return mass, centre, and moments about that, of a body's colliders."""
     parts = []
     for c in colliders:
@@ -142,7 +138,7 @@ def _solid(stage: UsdStage, collider: Collider) -> Solid:
     points = np.asarray(s.vertices) * np.array(s.size)
     solid = mesh_solid(points, hull_faces(points) if collider.hull else np.asarray(s.faces), s.placement)
     if solid is None:
-        problem = "the mesh has no volume, so its body's mass cannot be computed; give the body mass and inertia"
-        excuse(ModelError(f"{stage.where(collider.prim)}: {problem}"), "taken as massless")
-        return Solid(0.0, (0.0, 0.0, 0.0), (0.0,) * 6)
+        problem, remedy = "the mesh has no volume, so its body's mass cannot be computed", "give the body mass and inertia"
+        tolerate(stage.where(collider.prim), problem, remedy, "taken as massless")
+        return Solid(0.0, (0.0, 0.0, 0.0), Moments(*(0.0,) * 6))
     return solid

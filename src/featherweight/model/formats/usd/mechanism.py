@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from fractions import Fraction
 from typing import Any
 
 from ....spatial import Vec3, exp_so3, log_so3
@@ -34,8 +33,8 @@ from ...types import (
     scale,
 )
 from ..robot_numbers import free_coordinates, rotation_by_quaternion
-from ..unsupported import INDEPENDENT, REFUSE, excuse
-from ..urdf.couplings import CONSTANT, Equation, JointMarks, break_circles, exact, solve_couplings
+from ..unsupported import INDEPENDENT, REFUSE, excused
+from ..urdf.couplings import Equation, JointMarks, break_circles, exact, following, mimic_refused, solve_couplings
 from ..urdf.loop_elements import loop_turns
 from ..xml import Names
 from .joint_prims import (
@@ -293,20 +292,15 @@ class UsdMechanism:
     def _add_mimics(self) -> None:
         for joint in self.read:
             for freedom in joint.freedoms:
-                try:
+                mimic = None
+                with excused("so it moves independently"):
                     mimic = read_mimic(self.stage, joint, freedom)
-                    if mimic is None:
-                        continue
-                    if self.mimic == INDEPENDENT:
+                    if mimic is not None and self.mimic == INDEPENDENT:
                         self.independent.append(path_of(joint.prim))
-                    elif self.mimic != REFUSE:
+                    elif mimic is not None and self.mimic != REFUSE:
                         self._add_mimic(joint, mimic)
-                except ModelError as error:
-                    excuse(error, "so it moves independently")
-                    continue
-                if self.mimic == REFUSE:
-                    remedy = 'load with mimic="follow", or with mimic="independent" to make the joint independent'
-                    raise ModelError(f"{joint.where}: it mimics another joint; {remedy}")
+                if mimic is not None and self.mimic == REFUSE:
+                    raise mimic_refused(joint.where)
 
     def _add_mimic(self, joint: JointPrim, mimic: UsdMimic) -> None:
         follower = self._by_prim.get((path_of(joint.prim), mimic.tag))
@@ -315,9 +309,8 @@ class UsdMechanism:
         if leader not in slides or follower not in slides or slides[leader] is not slides[follower]:
             problem = f"it mimics <{mimic.leader.GetPath()}>, and not both slide, or turn about one axis, in the tree"
             raise ModelError(f'{joint.where}: {problem}; correct it, or load with mimic="independent"')
-        row = {leader: exact(mimic.factor), CONSTANT: exact(mimic.offset), follower: Fraction(-1)}
-        row = {key: x for key, x in row.items() if x}
-        self._equations[follower] = Equation(follower, joint.where, row, (leader,), (follower,), mimic=True)
+        factor, offset = exact(mimic.factor), exact(mimic.offset)
+        self._equations[follower] = following(follower, joint.where, follower, leader, factor, offset)
 
 
 def _steps(freedoms: tuple[Freedom, ...]) -> list[tuple[Freedom, ...]]:

@@ -12,7 +12,7 @@ from ....spatial.ordered import product
 from ...types import Color, ModelError, Pose, Shape, ShapeType, dot, transpose
 from ..geometry import Shapes, shapes_of_file
 from ..sdf.shapes import CONES, cone_pyramid
-from ..unsupported import excuse, nonnegative, tolerate
+from ..unsupported import excused, nonnegative, tolerate
 from ..urdf.loop_elements import along_z
 from .mass_elements import Collider
 from .schemas import Usd, UsdGeom, UsdPhysics, UsdShade
@@ -66,11 +66,9 @@ def _geometry(stage: UsdStage, prim: Prim, name: str) -> Geometry | None:
         else:
             stage.unsupported.refuse(where, f"colliders of the type {kind} are not supported", f"use one of {', '.join(KINDS)}")
         return None
-    try:
+    formed = None
+    with excused("left out"):
         formed = _form(stage, prim, kind, where)
-    except ModelError as error:
-        excuse(error, "left out")
-        return None
     if formed is None:
         return None
     form, size, placement, more = formed

@@ -20,8 +20,7 @@ from ....contact_rules import (
 )
 from ...unsupported import nonnegative
 from ..mujoco_types import MjModel, Mujoco
-from ..numbers import disabled
-from .softness import softness_of
+from ..numbers import disabled, softness_of
 
 
 class Overrides(NamedTuple):

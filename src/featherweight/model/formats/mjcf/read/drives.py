@@ -21,10 +21,9 @@ from ...robot_numbers import unlimited
 from ...unsupported import Unsupported, nonnegative
 from ...xml import Names
 from ..mujoco_types import MjModel, Mujoco
-from ..numbers import disabled, first_controls, gears_of
+from ..numbers import disabled, first_controls, gears_of, softness_of, within
 from ..servos import read_servo
 from .levers import Lever, Tendons, poly_of
-from .softness import softness_of, within
 from .tendon_elements import as_range
 from .transmissions import DYNAMICS, TRANSMISSIONS, activation_of, muscle_of, transmission_of
 

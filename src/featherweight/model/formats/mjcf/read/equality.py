@@ -12,13 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.polynomial import Polynomial
 
-from .....array_types import Array
 from ....contact_rules import Softness
 from ....types import Closure, Coupling, Loop, LoopType, ModelError, Pose, as_vector
-from ...unsupported import FOLLOW, REFUSE, Unsupported, excuse, tolerate
+from ...unsupported import FOLLOW, REFUSE, Unsupported, excused, tolerate
 from ..mujoco_types import MjModel, MjSpec, Mujoco
-from ..numbers import as_pose, composed
-from .softness import softness_of
+from ..numbers import as_pose, composed, softness_of
 from .tendons import TendonEquality, fixed_tendon, hold_tendons
 
 DEGREE = 64  # highest degree of composed couplings: three of the fourth degree
@@ -110,7 +108,9 @@ def read_loops(mujoco: Mujoco, model: MjModel, bodies: Sequence[str], source: st
             ends = [int(model.site_bodyid[k]) for k in ends]
         else:
             weld = int(model.eq_type[i]) == kinds.mjEQ_WELD
-            frames = _weld_frames(model.eq_data[i]) if weld else _connect_frames(model.eq_data[i])
+            data = model.eq_data[i]
+            anchor = Pose(p=as_vector(data[0:3]))
+            frames = [as_pose(data[3:6], data[6:10]), anchor] if weld else [anchor, Pose(p=as_vector(data[3:6]))]
         names = bodies[ends[0]], bodies[ends[1]]
         if model.body_weldid[ends[0]] == model.body_weldid[ends[1]]:
             problem = f"no joint moves body '{names[0]}' against '{names[1]}'"
@@ -128,10 +128,8 @@ def read_couplings(mujoco: Mujoco, model: MjModel, source: str) -> tuple[Couplin
     for i in _active(model):
         if int(model.eq_type[i]) == mujoco.mjtEq.mjEQ_JOINT:
             joint, follower = _follower(model, i, _where(source, model.equality(i).name, i))
-            try:
+            with excused("left out"):
                 _add(joint, follower, followers)
-            except ModelError as error:
-                excuse(error, "left out")
     return tuple(_coupling(joint, followers) for joint in followers)
 
 
@@ -170,19 +168,6 @@ def _add(joint: str, new: _Follower, followers: dict[str, _Follower]) -> None:
         fixed = offset / (1.0 - slope)
         tolerate(new.where, f"{message} at one point only", "remove one of the equalities", f"'{joint}' is fixed at {fixed:g}")
         followers[joint] = new._replace(leader="", polynomial=Polynomial([fixed]))
-
-
-# --- loops
-
-
-def _weld_frames(data: Array) -> list[Pose]:
-    """Return the frames of a weld: relpose on body 1, which is the pose of body 2, and the anchor on body 2."""
-    return [as_pose(data[3:6], data[6:10]), Pose(p=as_vector(data[0:3]))]
-
-
-def _connect_frames(data: Array) -> list[Pose]:
-    """Return the anchors on both bodies."""
-    return [Pose(p=as_vector(data[0:3])), Pose(p=as_vector(data[3:6]))]
 
 
 # --- couplings

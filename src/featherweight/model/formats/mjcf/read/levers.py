@@ -11,8 +11,7 @@ import numpy as np
 from ....types import NO_POLY, Coupling, Joint
 from ...unsupported import Unsupported, nonnegative
 from ..mujoco_types import MjModel, Mujoco
-from ..numbers import disabled, gears_of
-from .softness import softness_of, within
+from ..numbers import disabled, gears_of, softness_of, within
 from .tendons import fixed_tendon, length_by_one_joint
 
 SCALARS = ("stiffness", "damping", "frictionloss", "armature")
@@ -118,7 +117,9 @@ class Tendons:
         another softness than the joint's, bounded drives, and drives of joints that follow each other and have their own
         efforts.
         """
-        beside = self._slack(t) or any(poly_of(self.model, "jnt_stiffnesspoly", joint))
+        first, last = self.model.tendon_lengthspring[t]
+        slack = bool(first != last)  # over a range of lengths
+        beside = slack or any(poly_of(self.model, "jnt_stiffnesspoly", joint))
         alone = self._value("stiffness", t) != 0.0 and beside
         alone = alone or self._has_own_softness(t, joint) or self.bounds_drives(t) or self._drives_bounded(t, joint)
         return alone or any(any(poly) for poly in self.polys(t).values())
@@ -148,19 +149,12 @@ class Tendons:
         flag = {"stiffness": "SPRING", "damping": "DAMPER", "frictionloss": "FRICTIONLOSS"}.get(what)
         if flag and self.off(flag):
             return 0.0
-        values = getattr(
-            self.model, f"tendon_{what}", None
-        )  # MuJoCo 3.3 has fewer fields; the lowest coefficient of a polynomial
-        return 0.0 if values is None else float(np.ravel(values[t])[0])
+        values = getattr(self.model, f"tendon_{what}", None)  # MuJoCo 3.3 has fewer fields
+        return 0.0 if values is None else float(np.ravel(values[t])[0])  # the lowest coefficient of a polynomial
 
     def off(self, what: str) -> bool:
         """Return whether the file disables springs, dampers or dry friction."""
         return disabled(self.mujoco, self.model.opt, what)
-
-    def _slack(self, t: int) -> bool:
-        """Return whether its spring is slack over a range of lengths."""
-        first, last = self.model.tendon_lengthspring[t]
-        return bool(first != last)
 
     def refuse_armature(self, unsupported: Unsupported, source: str) -> None:
         for t in range(self.model.ntendon):

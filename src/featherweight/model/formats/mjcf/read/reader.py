@@ -15,8 +15,9 @@ import numpy as np
 from .....array_types import Array
 from .....extras import imports_from_extra
 from ....compliant_equalities import EXACT
+from ....contact_rules import TAKEN_AS_EXACT
 from ....description import Description
-from ....editing.kept_sensors import without_sensors_across_loops
+from ....editing.kept_parts import without_sensors_across_loops
 from ....types import (
     EXPLICIT_EULER,
     LARGEST,
@@ -28,15 +29,12 @@ from ....types import (
     Joint,
     JointDynamics,
     JointType,
-    Matrix,
     ModelError,
+    Moments,
     Pose,
     Sensor,
     Shape,
-    Vector,
     as_vector,
-    matmul,
-    transpose,
     values_of,
 )
 from ...robot_source import RobotSource
@@ -61,7 +59,6 @@ from .levers import Tendons
 from .orientations import make_orientations_plain
 from .sensors import SensedNames, read_sensors, sensed_bodies, take_unknown_sensors, unused_of_sensors
 from .shapes import Drawing, read_shapes, take_appearance, unusable_mesh
-from .softness import unused_of_equalities
 from .tendon_elements import read_tendons, tendon_names
 
 FOREIGN = (ValueError, RuntimeError, MemoryError)  # raised by MuJoCo for a file that it cannot use
@@ -111,8 +108,8 @@ def read_mjcf(file: RobotSource, options: Mapping[str, str]) -> Description:
     _check_finite(model, source)
     refuse_equalities_of_spatial_tendons(mujoco, model, source, unsupported)
     equalities = options.get("equalities")
-    if equalities is None:
-        counts += unused_of_equalities(model)
+    if equalities is None and (number := np.count_nonzero(model.eq_active0)):
+        counts.append((TAKEN_AS_EXACT, f"{number}"))
     return _Elements(mujoco, model, file, unsupported, equalities in (None, EXACT)).description(
         spec.modelname or file.stem, counts, drawings, other_sensors
     )
@@ -194,9 +191,7 @@ def _unusable(values: Array) -> Array:
 class _Elements:
     """Converter of the compiled model to bodies, joints and frames, one MuJoCo body at a time."""
 
-    def __init__(
-        self, mujoco: Mujoco, model: MjModel, file: RobotSource, unsupported: Unsupported, exact: bool
-    ) -> None:  # fmt: skip
+    def __init__(self, mujoco: Mujoco, model: MjModel, file: RobotSource, unsupported: Unsupported, exact: bool) -> None:
         source = file.name
         self.mujoco, self.model, self.file, self.source, self.unsupported = mujoco, model, file, source, unsupported
         names = [model.body(i).name for i in range(model.nbody)]
@@ -229,14 +224,16 @@ class _Elements:
         integrator = self.mujoco.mjtIntegrator(self.model.opt.integrator).name.removeprefix("mjINT_").lower()
         if integrator == "euler" and disabled(self.mujoco, self.model.opt, "EULERDAMP"):
             integrator = EXPLICIT_EULER
+        excluded = self.model.exclude_signature
+        weightless = disabled(self.mujoco, self.model.opt, "GRAVITY")
         description = Description(
-            name,
-            self.source,
-            tuple(self.bodies),
-            tuple(self.tendons.with_forces(self.joints, names, self.source)),
-            tuple(self._frames()),
-            self._gravity(),
-            (
+            name=name,
+            source=self.source,
+            bodies=tuple(self.bodies),
+            joints=tuple(self.tendons.with_forces(self.joints, names, self.source)),
+            frames=tuple(self._frames()),
+            gravity=(0.0, 0.0, 0.0) if weightless else as_vector(self.model.opt.gravity),
+            unused=(
                 *shapes.unused,
                 *counts,
                 *unused_of_sensors(other_sensors),
@@ -248,16 +245,16 @@ class _Elements:
                 *unused_integrator(integrator),
                 *unused_of_keyframes(self.model, actuators),
             ),
-            frozenset(self.virtual),
-            tuple(read_loops(self.mujoco, self.model, self.names, self.source)),
-            self.couplings,
-            self.closures,
+            virtual=frozenset(self.virtual),
+            loops=tuple(read_loops(self.mujoco, self.model, self.names, self.source)),
+            couplings=self.couplings,
+            closures=self.closures,
             shapes=shapes.shapes,
             tendons=read_tendons(self.tendons, names, self.names, self.source),
             led_tendons=tuple(tendon_names(self.model)[t] for t in self.tendons.led),
             actuators=tuple(actuators.values()),
             configurations=tuple(read_configurations(self.model, self.read_joints, actuators)),
-            disabled_collisions=tuple(self._excluded()),
+            disabled_collisions=tuple((self.names[x >> 16], self.names[x & 0xFFFF]) for x in map(int, excluded)),
             contact_pairs=read_contact_pairs(self.mujoco, self.model, geoms, self.source),
             neighbours=read_neighbour_rule(self.mujoco, self.model),
             timestep=float(self.model.opt.timestep),
@@ -278,10 +275,6 @@ class _Elements:
         tendons = dict(enumerate(tendon_names(self.model)))
         known = SensedNames(self.names, sites, geoms, self.read_joints, drives, tendons, self.tendons.levers, cameras)
         return read_sensors(self.mujoco, self.model, known, others)
-
-    def _excluded(self) -> Iterator[tuple[str, str]]:
-        for signature in self.model.exclude_signature:
-            yield self.names[int(signature) >> 16], self.names[int(signature) & 0xFFFF]
 
     def _add_body(self, i: int) -> None:
         model, name = self.model, self.names[i]
@@ -350,9 +343,7 @@ class _Elements:
     def _inertia(self, i: int) -> Inertia:
         model, R = self.model, as_rotation(self.model.body_iquat[i])
         x, y, z = as_vector(model.body_inertia[i])
-        diagonal: Matrix = ((x, 0.0, 0.0), (0.0, y, 0.0), (0.0, 0.0, z))
-        (xx, xy, xz), (_, yy, yz), (_, _, zz) = matmul(matmul(R, diagonal), transpose(R))
-        return Inertia(float(model.body_mass[i]), as_vector(model.body_ipos[i]), (xx, xy, xz, yy, yz, zz))
+        return Inertia(float(model.body_mass[i]), as_vector(model.body_ipos[i]), Moments(x, 0.0, 0.0, y, 0.0, z).rotated(R))
 
     def _frames(self) -> Iterator[Frame]:
         model = self.model
@@ -362,10 +353,6 @@ class _Elements:
 
     def _site_name(self, i: int) -> str:
         return self.model.site(i).name or f"site{i}"
-
-    def _gravity(self) -> Vector:
-        off = disabled(self.mujoco, self.model.opt, "GRAVITY")
-        return (0.0, 0.0, 0.0) if off else as_vector(self.model.opt.gravity)
 
 
 # --- unused elements

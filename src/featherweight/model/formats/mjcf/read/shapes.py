@@ -25,9 +25,8 @@ from ...robot_source import RobotSource
 from ...unsupported import nonnegative
 from ...xml import Names, shortened
 from ..mujoco_types import MjModel, MjsGeom, MjsHField, MjsMesh, MjSpec, Mujoco
-from ..numbers import as_pose, as_rotation, compiled, disabled
+from ..numbers import as_pose, as_rotation, compiled, disabled, softness_of
 from .contacts import in_pairs, overrides, values_of
-from .softness import softness_of
 
 UNPAINTED = (0.5, 0.5, 0.5, 1.0)  # MuJoCo's default: a geom of this color has the color of its material
 MOST_BYTES = 50_000_000  # largest file that MuJoCo reads: of a mesh with mass, whose hull it computes, or of a height field

@@ -11,9 +11,8 @@ from ....types import Pulley, Tendon, TendonPoint, TendonWrap, as_vector
 from ...robot_numbers import unlimited
 from ...xml import Names
 from ..mujoco_types import MjModel
-from ..numbers import as_pose, disabled
+from ..numbers import as_pose, disabled, softness_of, within
 from .levers import Tendons
-from .softness import softness_of, within
 
 
 def tendon_names(model: MjModel) -> list[str]:

@@ -131,7 +131,7 @@ def check_text(root: Element, origins: Mapping[Element, Origin], models: Sequenc
         place = place._replace(owner=owner)
         _check_numbers(place)
         _check_sizes(place)
-        times = _count(element) if element.tag in TIMES else 1.0
+        times = max(1.0, _product(element.get("count", ""))) if element.tag in TIMES else 1.0
         if element.tag == "attach":
             copies += place.copies * (1.0 + _attached(element, sizes, parts, copies))
         elif element.tag in TIMES:
@@ -181,10 +181,6 @@ def _check_sizes(place: _Place) -> None:
             if key != "memory" and any(x > most for x in _numbers(text)):
                 tolerate(place.where, f"'{key}' is '{text}', more than {most}", "remove it", "left out")
                 del element.attrib[key]
-
-
-def _count(element: Element) -> float:
-    return max(1.0, _product(element.get("count", "")))
 
 
 def _product(text: str) -> float:

@@ -24,7 +24,7 @@ from ....types import (
     Joint,
     JointType,
     Pose,
-    Vector,
+    rotate,
     transpose,
 )
 from ...robot_numbers import free_coordinates
@@ -198,17 +198,16 @@ def _split(d: D, lost: Losses) -> D:
         if replace(j, name=turn.name, type=kind) != turn:
             lost.add(NOT_SPLIT, j.name)
         axes = transpose(frame_with_z(j.axis))[: 2 if planar else 0] or Pose().R
-        slides = [_slide(turn, new_name(f"{j.name}_{letter}", taken), axis) for letter, axis in zip("xyz", axes, strict=False)]
+        slides = [
+            replace(turn, name=new_name(f"{j.name}_{letter}", taken), type=JointType.PRISMATIC, axis=axis, anchor=Pose().p)
+            for letter, axis in zip("xyz", axes, strict=False)
+        ]
         new: dict[str, dict[str, Coordinates]] = {}
         for c, x in _coordinates_of(d, j).items():
             new[c] = {slide.name: (value,) for slide, value in zip(slides, x, strict=False)}
             new[c][turn.name] = (atan2(x[3], x[2]),) if planar else x[3:]
         d = _in_place(_with_coordinates(d, j, new), j, [*slides, turn])
     return d
-
-
-def _slide(j: Joint, name: str, axis: Vector) -> Joint:
-    return replace(j, name=name, type=JointType.PRISMATIC, axis=axis, anchor=(0.0, 0.0, 0.0))
 
 
 def _in_place(d: D, j: Joint, chain: list[Joint]) -> D:
@@ -287,12 +286,8 @@ def _limb(body: Body, chain: list[Joint]) -> Limb:
     joints, behind = [], Pose()
     for j in reversed(chain):
         back = behind.inverse()
-        moved = j if behind == Pose() else replace(j, axis=_turned(back, j.axis), anchor=(back @ Pose(p=j.anchor)).p)
+        moved = j if behind == Pose() else replace(j, axis=rotate(back.R, j.axis), anchor=(back @ Pose(p=j.anchor)).p)
         joints.append(moved)
         behind = j.placement if behind == Pose() else j.placement @ behind
     moving = tuple(j for j in reversed(joints) if j.type is not JointType.FIXED)
     return Limb(body, chain[0].parent, behind, moving)
-
-
-def _turned(pose: Pose, v: Vector) -> Vector:
-    return (Pose(pose.R) @ Pose(p=v)).p

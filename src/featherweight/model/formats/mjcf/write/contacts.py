@@ -51,10 +51,9 @@ def _pairs(contact: Element, d: Contents, geoms: Geoms, lost: Losses) -> None:
         numbers = {"condim": str(pair.condim), "friction": friction, "margin": written(pair.margin)}
         numbers |= {key: written(x) for key, x in (("adhesion", pair.adhesion), ("gap", pair.gap)) if x}
         element = SubElement(contact, "pair", names | numbers)
-        for key, value in zip(
-            ("solref", "solimp"), pair.softness[:2], strict=True
-        ):  # if omitted, MuJoCo takes those of the geoms
-            element.set(key, written(*value))
+        solref, solimp, _ = pair.softness
+        element.set("solref", written(*solref))  # if omitted, MuJoCo takes those of the geoms
+        element.set("solimp", written(*solimp))
         if pair.friction is None:
             lost.add(
                 "the friction of the contact pairs {}, which have none of their own (1 in the file)", " and ".join(pair.shapes)

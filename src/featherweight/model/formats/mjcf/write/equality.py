@@ -88,9 +88,8 @@ class Equalities:
         elif any(any(p.coef[2:]) for _, p in terms):
             self.lost.add("the couplings {}, by polynomials in several joints", c.name)
         else:
-            slopes = {name: -float(p.coef[1]) for name, p in terms} | {
-                c.joint: 1.0
-            }  # readers take the last of equal coefficients
+            slopes = {name: -float(p.coef[1]) for name, p in terms}
+            slopes[c.joint] = 1.0  # last: readers take the last of equal coefficients
             if max(map(abs, slopes.values())) > 1.0:
                 self.lost.add(
                     "the followers of the couplings {} (when the file is read, joints with the greatest coefficients)", c.name

@@ -37,10 +37,10 @@ class Principal(NamedTuple):
 
 def principal(body: Body) -> Principal:
     """Return principal moments and axes, with the axes in the body's file if they are principal."""
-    mass, center, (xx, xy, xz, yy, yz, zz) = body.inertia
-    tensor: Matrix = ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))
-    if body.principal is None and not any((xy, xz, yz)):
-        return Principal(mass, center, (xx, yy, zz), None)
+    mass, center, moments = body.inertia
+    tensor: Matrix = moments.matrix
+    if body.principal is None and not any((moments.xy, moments.xz, moments.yz)):
+        return Principal(mass, center, (moments.xx, moments.yy, moments.zz), None)
     for axes in (body.principal, _axes(tensor)):
         if axes is not None:
             (a, b, c), (_, e, f), (_, _, i) = matmul(matmul(transpose(axes), tensor), axes)

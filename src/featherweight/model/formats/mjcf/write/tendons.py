@@ -93,9 +93,7 @@ class DriveElements:
         soften(element, t.dry_friction_softness, "friction")
 
     def _point(self, owner: str, x: TendonPoint) -> str:
-        return (
-            self.points[key] if (key := (x.body, x.position)) in self.points else self._site(owner, x.body, Pose(p=x.position))
-        )
+        return self.points.get((x.body, x.position)) or self._site(owner, x.body, Pose(p=x.position))
 
     def _site(self, wish: str, body: str | None, pose: Pose) -> str:
         if (body, pose) not in self.sites:
@@ -108,10 +106,7 @@ class DriveElements:
         key = (x.body, x.placement, x.radius, x.cylinder)
         if key not in self.geoms:
             name = self.geoms[key] = self.taken.new(f"{owner}_wrap")
-            kind = {
-                "type": "cylinder" if x.cylinder else "sphere",
-                "size": written(x.radius, *([x.radius] if x.cylinder else [])),
-            }
+            kind = {"type": "cylinder" if x.cylinder else "sphere", "size": written(*[x.radius] * (1 + x.cylinder))}
             free = {"contype": "0", "conaffinity": "0", "mass": "0", "group": "3"}
             place(SubElement(self.bodies[x.body], "geom", {"name": name} | kind | free), x.placement)
         return self.geoms[key]

@@ -246,18 +246,14 @@ def _keyframes(root: Element, d: Contents, joints: Sequence[Joint], drives: Sequ
         for name in given.keys() - fixed - {j.name for j in joints}:
             lost.add(f"coordinates of {name} in the configurations {{}}", c.name)
         if c.name == START:
-            if not controls and _is_start(given, joints):
+            balls = [j.name for j in joints if j.type is JointType.SPHERICAL]
+            if not controls and all(given[name] == zero_position(JointType.SPHERICAL) for name in balls):
                 continue
             lost.add("the start in the configuration {} (a keyframe of the file)", c.name)
         qpos = [x for j in joints for x in _qpos(j, given[j.name])]
         key = SubElement(keyframe, "key", name=c.name, qpos=written(*qpos))
         if any(controls.values()):
             key.set("ctrl", written(*(controls.get(name, 0.0) for a in d.actuators if a.name in drives for name in a.controls)))
-
-
-def _is_start(given: dict[str, tuple[float, ...]], joints: Sequence[Joint]) -> bool:
-    """Return whether the configuration is that of the bodies' poses in the file."""
-    return all(given[j.name] == zero_position(j.type) for j in joints if j.type is JointType.SPHERICAL)
 
 
 def _qpos(j: Joint, x: tuple[float, ...]) -> tuple[float, ...]:

@@ -14,14 +14,14 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..array_types import Array
-from ..spatial import sincos
-from ..spatial.elementary import atan2, cos, norm, sin
-from ..spatial.ordered import lengths, product, times
-from .description import Description
-from .generators import random_direction, random_inertia, random_rotation
-from .random_numbers import uniform
-from .types import WORLD, Body, Joint, JointType, Loop, LoopType, Pose, as_matrix, as_vector
+from featherweight.array_types import Array
+from featherweight.model.description import Description
+from featherweight.model.generators import random_direction, random_inertia, random_rotation
+from featherweight.model.random_numbers import uniform
+from featherweight.model.types import WORLD, Body, Joint, JointType, Loop, LoopType, Pose, as_matrix, as_vector
+from featherweight.spatial import sincos
+from featherweight.spatial.elementary import atan2, cos, norm, sin
+from featherweight.spatial.ordered import lengths, product, times
 
 KINDS = ("planar", "spatial", "linkage", "platform")
 LEAST = {"planar": 4, "spatial": 7, "linkage": 7, "platform": 36}

@@ -1,13 +1,13 @@
-"""Changes of sensors when the objects that they measure are removed."""
+"""Changes of sensors and configurations when joints and other objects are removed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from itertools import pairwise
 
 from ..model_sensors import OF_BALLS
-from ..types import JointType, Sensed, SensedKind, Sensor, SensorKind
+from ..types import JointType, SensedKind, Sensor, SensorKind, controls_of
 from .acting import bodies_of
 from .notes import noted
 from .references import D, bodies_of_subtree, grounded, place
@@ -89,10 +89,20 @@ def _only(d: D, is_kept: Callable[[Sensor], bool], kind: str) -> D:
     return noted(replace(d, sensors=tuple(s for s in d.sensors if is_kept(s))), kind, gone) if gone else d
 
 
-def renamed_sensor(s: Sensor, new: Callable[[str], str]) -> Sensor:
-    """Return a sensor with other names; the ground has none."""
+def with_coordinates_of(d: D, joints: Collection[str]) -> D:
+    """Return the description with coordinates of only these joints, and controls of only the present actuators.
 
-    def renamed(x: Sensed | None) -> Sensed | None:
-        return x if x is None or x.name is None else Sensed(x.kind, new(x.name))
-
-    return replace(s, name=new(s.name), on=renamed(s.on), reference=renamed(s.reference))
+    Configurations without remaining coordinates are removed and noted.
+    """
+    controls = controls_of(d.actuators)
+    kept = [
+        replace(
+            c,
+            coordinates=tuple((name, x) for name, x in c.coordinates if name in joints),
+            controls=tuple((name, u) for name, u in c.controls if name in controls),
+        )
+        for c in d.configurations
+    ]
+    gone = [c.name for c, was in zip(kept, d.configurations, strict=True) if was.coordinates and not c.coordinates]
+    left = tuple(c for c in kept if c.name not in gone)
+    return noted(replace(d, configurations=left), "configurations of joints that are gone", gone)
