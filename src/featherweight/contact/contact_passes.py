@@ -15,7 +15,7 @@ import numpy as np
 
 from ..array_types import Integers, Matrix, Tensor, Vector
 from ..collision.detection import ContactPoints
-from ..engine.loops.kernels import MachineCall, aligned_numbers, call_machine, subtract_multiples
+from ..engine.loops.kernels import MachineCall, aligned_numbers, call_machine, first_of_lanes, subtract_multiples
 from .block_equations import copy_numbers
 from .branches import padded
 from .compliant_answers import DIRECTIONS, answering_of, directions_of
@@ -164,11 +164,25 @@ def write_moved(scene: Scene) -> None:
 
 def add_impulses(scene: Scene, c: int, f: tuple[float, float, float]) -> None:
     """Add the wrenches on its bodies of a contact's impulses, or of the rotational ones of a contact that turns."""
-    rows, wrench, a, b = scene.p.rows, scene.passes.wrench, scene.contacts.a[c], scene.contacts.b[c]
-    for j in range(6):
-        wrench[a, j] += rows[c, 0, 0, j] * f[0] + rows[c, 0, 1, j] * f[1] + rows[c, 0, 2, j] * f[2]
+    rows, wrench, body, b, waits = scene.p.rows, scene.passes.wrench, scene.contacts.a[c], scene.contacts.b[c], True
+    own = rows[c, 0]
+    added = (
+        entry_of(own, f, 0), entry_of(own, f, 1), entry_of(own, f, 2), entry_of(own, f, 3), entry_of(own, f, 4),
+        entry_of(own, f, 5),
+    )  # fmt: skip
+    while waits:
+        a = first_of_lanes(body)
+        if a == body:
+            for j, x in enumerate(added):
+                wrench[a, j] += x
+            waits = False
     for j in range(6 if b >= 0 else 0):
-        wrench[b, j] += rows[c, 1, 0, j] * f[0] + rows[c, 1, 1, j] * f[1] + rows[c, 1, 2, j] * f[2]
+        wrench[b, j] += entry_of(rows[c, 1], f, j)
+
+
+def entry_of(rows: Matrix, f: tuple[float, float, float], j: int) -> float:
+    """Return an entry of the wrench of impulses along three rows."""
+    return rows[0, j] * f[0] + rows[1, j] * f[1] + rows[2, j] * f[2]
 
 
 def add_forces(scene: Scene, f: Vector) -> None:
@@ -203,10 +217,14 @@ def write_velocities(scene: Scene) -> None:
 def write_velocity(scene: Scene, c: int) -> None:
     """Write the velocity at a contact for the motions of bodies."""
     rows, motion, moved = scene.p.rows, scene.passes.motion, scene.passes.numbers.moved
-    a, b = scene.contacts.a[c], scene.contacts.b[c]
+    body, b, waits, own = scene.contacts.a[c], scene.contacts.b[c], True, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    while waits:
+        a = first_of_lanes(body)
+        if a == body:
+            own = motion[a, 0], motion[a, 1], motion[a, 2], motion[a, 3], motion[a, 4], motion[a, 5]
+            waits = False
     u = v = w = 0.0
-    for j in range(6):
-        x = motion[a, j]
+    for j, x in enumerate(own):
         u += rows[c, 0, 0, j] * x
         v += rows[c, 0, 1, j] * x
         w += rows[c, 0, 2, j] * x
@@ -224,17 +242,26 @@ def write_stiffness(scene: Scene) -> None:
     x, k = passes.numbers, len(p.law.friction)
     passes.stiffness[:], passes.stiffening[:] = 0.0, 0.0
     for c in range(k):
-        if scene.contacts.b[c] < 0 and x.slope[c, 0, 0] > 0.0:
-            K, G, rows = passes.stiffness[scene.contacts.a[c]], x.slope[c], p.rows[c, 0]
-            add_stiffness(rows, G, 0, 0, rows, K)
-            if directions_of(c, scene.rows.own) > 3:
-                turning = p.rows[k + scene.rows.own.group[c], 0]
-                add_stiffness(rows, G, 0, 3, turning, K)
-                add_stiffness(turning, G, 3, 0, rows, K)
-                add_stiffness(turning, G, 3, 3, turning, K)
+        body, waits = scene.contacts.a[c], bool(scene.contacts.b[c] < 0 and x.slope[c, 0, 0] > 0.0)
+        while waits:
+            a = first_of_lanes(body)
+            if a == body:
+                add_contact(scene, c, passes.stiffness[a])
+                waits = False
     for i in range(3 * len(p.axes), len(p.start)):
         if joint[p.active[i - 3 * k]] < len(passes.stiffening):
             passes.stiffening[joint[p.active[i - 3 * k]]] += x.stiffness[i]
+
+
+def add_contact(scene: Scene, c: int, K: Matrix) -> None:
+    """Add Jᵀ G J of a contact to the upper triangle of K of its body."""
+    own, G, rows = scene.rows.own, scene.passes.numbers.slope[c], scene.p.rows[c, 0]
+    add_stiffness(rows, G, 0, 0, rows, K)
+    if directions_of(c, own) > 3:
+        turning = scene.p.rows[len(scene.p.law.friction) + own.group[c], 0]
+        add_stiffness(rows, G, 0, 3, turning, K)
+        add_stiffness(turning, G, 3, 0, rows, K)
+        add_stiffness(turning, G, 3, 3, turning, K)
 
 
 def add_stiffness(A: Matrix, G: Matrix, row: int, column: int, B: Matrix, K: Matrix) -> None:

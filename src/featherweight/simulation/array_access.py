@@ -90,18 +90,19 @@ class ArrayAccess:
         """Write the inputs of the next step, None for none; return False for shapes and types that need a conversion."""
         if self._write(tau, control, external):
             return True
-        of_tau, of_control, of_external = self._inputs
+        of_tau, of_control, of_external = self.inputs
         return self._write(converted(of_tau, tau), converted(of_control, control), converted(of_external, external))
 
     @cached_property
-    def _inputs(self) -> tuple[Goal, ...]:
+    def inputs(self) -> tuple[Goal, ...]:
+        """The arrays of joint forces, controls and forces on bodies of the next step."""
         inputs, given = self._arrays.inputs, self._arrays.inputs.given
         flags = None, given[WITH_CONTROL:][:1], given[WITH_FORCES:][:1]
         return tuple(Goal(x[:, 0], flag, True) for x, flag in zip(inputs[:3], flags, strict=True))
 
     @cached_property
     def _write(self) -> Callable[..., bool]:
-        return writer(*self._inputs)
+        return writer(*self.inputs)
 
     @cached_property
     def q(self) -> Callable[[], Array]:

@@ -17,7 +17,7 @@ from ..contact.contact_solver import SolverReport
 from ..engine.compilation_messages import WHOLE
 from ..engine.function import CompiledFunction
 from ..engine.loops.kernels import Layout, Table
-from ..engine.loops.prepared_calls import prepared_call
+from ..engine.loops.prepared_calls import prepared_call, writing_call
 from ..engine.progress import Progress
 from ..engine.threads import processors, share_out
 from ..model.model_sensors import OF_LAST_STEP
@@ -65,7 +65,7 @@ OF_WORK = (  # fields of `FleetStates` that describe the work on steps
 )  # fmt: skip
 OF_ARRAYS = "access", "contact_access", "_spread", "_restarts"  # attributes made for the current arrays
 OF_ADDRESSES = {  # attributes made by `_settle` and `_compile`, and loops on devices
-    "device_loops", "slopes", "vectors", "_run", "_one", "_at_once", "_one_step", "_many", "_tables", "arrays",
+    "device_loops", "slopes", "vectors", "_run", "_one", "_at_once", "_step_once", "_many", "_tables", "arrays",
     "block", "q", "v", "seen", "_energy", "first_contacts", *OF_ARRAYS,
 }  # fmt: skip
 
@@ -388,7 +388,11 @@ class Fleet:
         self.vectors.run, self.vectors.kind = self._run, (self.capacity, self._external, [len(x) > 0 for x in self.varied])
         self._one = one  # Ctrl-C can take it away from the others
         tables, arguments = (one, self._many), (one.address, self._many.address, 0, len(self.q))
-        self._at_once, self._one_step = (prepared_call(self._run, *arguments, work, kept=tables) for work in (RUN, STEP))
+        self._at_once = prepared_call(self._run, *arguments, RUN, kept=tables)
+        self._step_once = None
+        """Write inputs of one step of the only robot, and take it, if they are arrays that fit; return whether it succeeds."""
+        if self._lone and self.on_failure == "raise":
+            self._step_once = writing_call(self.access.inputs, self._run, *arguments, STEP, kept=tables)
         self._energy = prepared_call(self._run, *arguments, ENERGY, kept=tables, brief=self._lone)
         self._ready = True
 
@@ -528,13 +532,16 @@ class Fleet:
     def step(self, tau: Any, control: Any, external: Any, steps: int = 1) -> None:
         """Take steps under joint forces, controls and forces on bodies of all robots. Raises ValueError for unfit inputs."""
         self.revision += 1
+        at_once = steps == 1 and self._ready and self._started and not self.first_inputs.looks
+        if at_once and (external is None or self._external) and self._step_once and self._step_once(tau, control, external):
+            return
         self._give(tau, control, external)
         if not (self._ready and self._started):
             self._begin(tau is None and control is None)
         if self._lone and steps <= MOST_STEPS and not (self.on_failure == "stop" and self.failed.item(0)):
             self.failed[0], states = False, self.arrays.states
-            states.active[0], states.plan[UNTIL] = True, steps  # it may have stopped before
-            if self._one_step() == 1:
+            states.active[0], states.taken[0], states.plan[UNTIL] = True, 0, steps  # it may have stopped before
+            if self._at_once() == 1:
                 return
             steps -= states.taken.item(0)
         self._run_all(steps)

@@ -37,11 +37,11 @@ def work_on_robots(one: RobotStages, many: FleetArrays, first: int, stop: int, w
         if work == ENERGY:
             done += find_energy(one, many, i)
             continue
+        if work == STEP:
+            many.states.active[i], many.states.taken[i], many.states.plan[UNTIL] = True, 0, 1
         if not many.states.active[i]:
             continue
         if work <= STEP:
-            if work == STEP:
-                many.states.taken[i] = 0
             done += run(one, many, i)
         else:
             done += look(one, many, i)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..array_types import Booleans, Integers
+from ..array_types import Booleans, Integers, Vector
 from ..engine.backends.llvm.jit import host
 from ..engine.cache_folder import log
 from ..engine.loops.kernels import Layout
@@ -22,12 +22,21 @@ from .robot_tables import StagesTable
 from .stage_records import FleetArrays, FleetContacts, RobotStages
 from .step_model import StepModel
 
+FIRST = 4  # contacts of a robot whose bodies determine its vector
 LEAST_LANES = 4  # least number of lanes: with two, the scalar part of the work outweighs the gain
 STEPS = 16  # steps in a call, after which robots are regrouped into vectors by their contacts
 PATIENCE = 1.0  # [s] of steps of one fleet, after which compiling for vectors pays off
 Kind = tuple[int, bool, list[bool]]  # capacity for contacts, whether there are forces on bodies, and which numbers differ
 THREAD = "featherweight vectors"  # name of the thread that compiles
 WAITING, COMPILING, READY, NEVER = range(4)
+
+
+def _grouping(contacts: FleetContacts, active: Integers) -> tuple[Vector, Integers]:
+    """Return the bodies of the first contacts of active robots, as one number, and the numbers of contacts."""
+    counts, bodies = contacts.counts[active], contacts.bodies[active, :FIRST, 0]
+    places = np.arange(bodies.shape[1])
+    weights = (1.0 + contacts.wrench.shape[1]) ** places
+    return np.where(places < counts[:, None], bodies + 1, 0) @ weights, counts
 
 
 class FleetVectors:
@@ -103,13 +112,13 @@ class FleetVectors:
     def take_steps(self, arrays: FleetArrays, many: int, threads: int, what: str = "") -> int:
         """Take the steps of the active robots of a fleet at an address; return the number that took all steps.
 
-        One call takes those of all robots if there are no `threads` to share them. Robots with coupled contacts come last, and
-        compute their impulses one after the other.
+        One call takes those of all robots if there are no `threads` to share them. Robots with as many contacts on the same
+        bodies share vectors. Robots with coupled contacts come last, and compute their impulses one after the other.
         """
         states = arrays.states
         active, done = np.flatnonzero(states.active), list[int]()
         robots, coupled = len(active), self._are_coupled(arrays.contacts, active)
-        states.order[:robots] = active[np.lexsort((arrays.contacts.counts[active], coupled))]
+        states.order[:robots] = active[np.lexsort((*_grouping(arrays.contacts, active), coupled))]
         in_lanes = -(-int(np.count_nonzero(~coupled)) // self.lanes)
 
         def piece(i: int, j: int) -> None:

@@ -25,6 +25,7 @@ from featherweight.engine.loops.kernels import (
     as_matrix,
     call_apart,
     call_machine,
+    first_of_lanes,
     interleaved_call,
     lane,
     lanes,
@@ -204,6 +205,40 @@ def test_arrays_of_all_kinds(width: int) -> None:
     worked(convert, width, interleaved(room, width), many)
     for a, b in zip(alone, many, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def add_to_rows(one: Room, many: Rows, first: int, stop: int) -> int:
+    begin = first
+    while begin < stop:
+        i = begin + lane()
+        if i < stop:
+            for j in range(3):
+                put(many.A[i, j], one.A[j])
+            add_to_row(one.A, many.x[i], many.k[i, 0] % 3, many.k[i, 1] < 8)
+            for j in range(3):
+                put(one.A[j], many.A[i, j])
+        begin += lanes()
+    return 0
+
+
+def add_to_row(A: Matrix, x: Vector, number: int, waits: bool) -> None:
+    """Add x to a row, for all lanes with the same row at once."""
+    while waits:
+        i = first_of_lanes(number)
+        if i == number:
+            for j in range(3):
+                A[i, j] += x[j]
+            waits = False
+
+
+@pytest.mark.parametrize("width", [1, *WIDTHS])
+def test_lanes_with_the_same_number_work_at_once(width: int) -> None:
+    room, many = rooms(width)
+    expected = many.A.copy()
+    for i in np.flatnonzero(many.k[:, 1] < 8):
+        expected[i, many.k[i, 0] % 3] += many.x[i, :3]
+    worked(add_to_rows, width, room, many)
+    np.testing.assert_array_equal(many.A, expected)
 
 
 class Sums(NamedTuple):

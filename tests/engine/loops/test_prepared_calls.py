@@ -12,7 +12,7 @@ from featherweight.array_types import Integers, Vector
 from featherweight.engine import exclusive
 from featherweight.engine.loops import prepared_calls
 from featherweight.engine.loops.kernels import CompiledLoop, Table
-from featherweight.engine.loops.prepared_calls import Goal, Result, prepared_call, reader, writer
+from featherweight.engine.loops.prepared_calls import Goal, Result, prepared_call, reader, writer, writing_call
 
 
 class Numbers(NamedTuple):
@@ -68,6 +68,22 @@ def test_a_writer_copies_arrays_that_fit_and_no_others() -> None:
     unfit = ([0.0, 1.0, 2.0], row.astype(np.float32), np.float64(1.0), np.array(1.0), np.arange(4.0))
     assert not any(write(x, None) for x in (*unfit, row[None, None], np.zeros((3, 3))))
     assert not write(row, rows[0]) and not write(row)
+
+
+@pytest.mark.usefixtures("known")
+def test_a_writing_call_calls_the_loop_only_with_arguments_that_fit() -> None:
+    numbers, flag = Numbers(np.zeros(3), np.array([5])), np.zeros(1, bool)
+    table = Table(numbers)
+    call = writing_call((Goal(numbers.x, flag),), DOUBLE.for_tables(table), table.address, 3, kept=table)
+    assert call(np.arange(3.0)) is True and flag[0]
+    np.testing.assert_array_equal(numbers.x, [0.0, 3.0, 6.0])
+    assert call(None) is True and not flag[0]
+    np.testing.assert_array_equal(numbers.x, [0.0, 9.0, 18.0])
+    assert call([0.0, 1.0, 2.0]) is False and call(np.zeros(2)) is False and call() is False
+    np.testing.assert_array_equal(numbers.x, [0.0, 9.0, 18.0])
+    numbers.used[0] = 0  # which the loop returns
+    assert call(np.ones(3)) is False
+    np.testing.assert_array_equal(numbers.x, 3.0)
 
 
 @pytest.mark.usefixtures("known")

@@ -195,6 +195,13 @@ def lane_number(p: Planned, args: list[Value]) -> Value:
     return Special(INT, "lane", (), p.place()) if p.specializer.lanes > 1 else Static(0)
 
 
+def first_number_of_lanes(p: Planned, args: list[Value]) -> Value:
+    """Translate `first_of_lanes`."""
+    require(p, args, 1, 1, "first_of_lanes")
+    x = p.as_number(number(p, args[0], "first_of_lanes"), INT)
+    return Special(INT, "first_of_lanes", (x,), p.place()) if p.specializer.lanes > 1 else x
+
+
 def lane_count(p: Planned, args: list[Value]) -> Value:
     """Translate `lanes`."""
     require(p, args, 0, 0, "lanes")
@@ -278,6 +285,7 @@ INTRINSICS: dict[Any, Intrinsic] = {
     isinstance: is_instance, sin_and_cos: sine_and_cosine, operator.add: operation("+"), operator.sub: operation("-"),
     operator.mul: operation("*"), operator.truediv: operation("/"),
     views.as_matrix: matrix, views.subtract_multiples: multiples, views.subtract_product: product,
-    views.sum_of_products: products, views.lane: lane_number, views.lanes: lane_count, call_machine: machine,
+    views.sum_of_products: products, views.lane: lane_number, views.lanes: lane_count,
+    views.first_of_lanes: first_number_of_lanes, call_machine: machine,
 }  # fmt: skip
 """Planners of calls, by the function that is called."""

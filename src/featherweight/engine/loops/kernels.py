@@ -20,7 +20,7 @@ from .machine_calls import MachineCall, call_machine, interleaved_call, machine_
 from .plan import Plan
 from .planner import Planner
 from .scalarized_calls import Counted, call_apart, then_separated
-from .views import LANES, TILE, as_matrix, lane, lanes, subtract_multiples, subtract_product, sum_of_products
+from .views import LANES, TILE, as_matrix, first_of_lanes, lane, lanes, subtract_multiples, subtract_product, sum_of_products
 
 __all__ = [
     "LANES",
@@ -38,6 +38,7 @@ __all__ = [
     "call_apart",
     "call_machine",
     "compiled",
+    "first_of_lanes",
     "interleaved_call",
     "is_checked",
     "lane",

@@ -177,6 +177,16 @@ class LaneWriter(KernelWriter):
     def live(self, mask: str) -> None:
         self.f.store(self.vector("i1"), mask, self.live_slot)
 
+    def first(self, x: str) -> str:
+        """Return the whole number x of the first active lane; zero without any."""
+        if not vary(x):
+            return x
+        f, n = self.f, self.lanes
+        bits, count = f.value(f"bitcast <{n} x i1> {self.bits(self.live)} to i{n}"), f"@llvm.cttz.i{n}"
+        f.declarations[f"declare i{n} {count}(i{n}, i1)"] = None
+        lane = f.binary("and", f"i{n}", f.call(f"i{n}", count, f"i{n} {bits}", "i1 false"), n - 1)
+        return f.value(f"extractelement {self.vector('i64')} {self.both(x, self.live)}, i{n} {lane}")
+
     def both(self, a: str, b: str) -> str:
         return self.f.binary("and", self.vector("i1"), a, b)
 
@@ -569,7 +579,7 @@ def write_products(w: LaneWriter, x: Special, arguments: list[Registers]) -> Reg
 LaneWriter.specials = {
     "call_machine": LaneWriter.machine_call, "subtract_multiples": write_multiples, "write_multiples": write_multiples,
     "subtract_product": write_product, "write_product": write_product, "sum_of_products": write_products,
-    "lane": lambda w, *_: (Varying(w.numbers),),
+    "lane": lambda w, *_: (Varying(w.numbers),), "first_of_lanes": lambda w, _, arguments: (w.first(*arguments[0]),),
 }  # fmt: skip
 
 

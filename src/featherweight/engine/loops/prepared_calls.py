@@ -101,13 +101,31 @@ def writer(*goals: Goal) -> Callable[..., bool]:
     """
     if not layouts_known():
         return lambda *given: len(given) == len(goals) and all(goal.written(x) for goal, x in zip(goals, given, strict=True))
+    return built_in("write_arrays", words_of_goals(goals), goals)
+
+
+def writing_call(goals: Sequence[Goal], run: Any, *arguments: int, kept: object = None) -> Callable[..., bool]:
+    """Return a function that writes its arguments, as that of `writer` does, and then calls a loop, as `prepared_call` does.
+
+    It returns whether all arguments fit and the loop returns not 0.
+    """
+    if not hasattr(run, "argtypes") or not layouts_known():
+        write, call = writer(*goals), prepared_call(run, *arguments, kept=kept)
+        return lambda *given: write(*given) and call() != 0
+    prepared, own = call_of_loop(run, *arguments)
+    words = [prepared.address, int(prepared.pointers.ctypes.data), 0, *words_of_goals(goals)]
+    return built_in("write_and_call", words, goals, own, prepared, kept)
+
+
+def words_of_goals(goals: Sequence[Goal]) -> list[int]:
+    """Return the number of goals, and the words of each."""
     words = [len(goals)]
     for x, given, of_robots in goals:
         robots, core = (len(x), x.shape[1:]) if of_robots else (0, x.shape)
         assert x.dtype == DOUBLE and x.flags.c_contiguous and len(core) <= MOST_AXES
         flag = 0 if given is None else given.ctypes.data
         words += [x.ctypes.data, x.nbytes, flag, robots, len(core), *core, *[0] * (MOST_AXES - len(core))]
-    return built_in("write_arrays", words, goals)
+    return words
 
 
 class Result(NamedTuple):

@@ -78,3 +78,18 @@ def lane() -> int:
 def lanes() -> int:
     """Return the number of lanes that execute the kernel side by side; 1 if one robot is computed at a time."""
     return 1
+
+
+def first_of_lanes(x: int) -> int:
+    """Return the number x of the first active lane: x if one robot is computed at a time.
+
+    All lanes read an element of an interleaved array at this index by one instruction. Lanes with other numbers wait:
+
+        waits = True
+        while waits:
+            i = first_of_lanes(number)
+            if i == number:
+                ...
+                waits = False
+    """
+    return x

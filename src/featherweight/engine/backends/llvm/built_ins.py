@@ -45,8 +45,8 @@ RESULT = ("source", "names", "used", "descr", "row", "read_only", "rank", *(f"di
 READING = ("result_class", "results", "code", "words")  # of a function that copies results, after a call unless `code` is 0
 NO_ARGUMENTS, FASTCALL = 0x04, 0x80  # METH_...
 FUNCTIONS = {
-    "call_loop": NO_ARGUMENTS, "write_arrays": FASTCALL, "read_arrays": NO_ARGUMENTS, "enter_use": NO_ARGUMENTS,
-    "leave_use": NO_ARGUMENTS,
+    "call_loop": NO_ARGUMENTS, "write_arrays": FASTCALL, "write_and_call": FASTCALL, "read_arrays": NO_ARGUMENTS,
+    "enter_use": NO_ARGUMENTS, "leave_use": NO_ARGUMENTS,
 }  # fmt: skip
 
 
@@ -84,7 +84,7 @@ _loaded: list[Any] = []  # Python refers to definitions by their addresses
 
 def emit_built_ins() -> str:
     """Return a module with FUNCTIONS and `@interfaces`."""
-    functions = _call(), _write(), _copied(), _chosen(), _read(), _enter(), _leave()
+    functions = _call(), _write(), _write_and_call(), _copied(), _chosen(), _read(), _enter(), _leave()
     addresses = f"@interfaces = global [{len(Interfaces._fields)} x ptr] zeroinitializer"
     declared = dict.fromkeys(line for f in functions for line in f.declarations)
     return "\n".join([addresses, *declared, *map(str, functions), "attributes #0 = { nounwind }"])
@@ -101,7 +101,12 @@ def _word(f: Function, table: str, names: Sequence[str], name: str, kind: str = 
 def _call() -> Function:
     """Call a loop; the interpreter's lock is released unless the loop is brief."""
     f = Function("ptr", "call_loop", ["ptr %self", "ptr %none"], linkage="external")
-    table = _table(f)
+    f.ret("ptr", f.call("ptr", interface(f, "int_of_number"), f"i64 {_number_of_loop(f, _table(f))}"))
+    return f
+
+
+def _number_of_loop(f: Function, table: str) -> str:
+    """Call the loop of a table; return its number."""
     code, words = _word(f, table, CALL, "code", "ptr"), _word(f, table, CALL, "words")
     with f.choice(f.equal(_word(f, table, CALL, "brief"), 0)) as (free, brief):
         with free:
@@ -110,9 +115,7 @@ def _call() -> Function:
             f.call("void", interface(f, "restore_thread"), f"ptr {thread}")
         with brief:
             briefly, other_end = f.call("i64", code, f"i64 {words}"), f.block
-    result = f.phi("i64", (freely, end), (briefly, other_end))
-    f.ret("ptr", f.call("ptr", interface(f, "int_of_number"), f"i64 {result}"))
-    return f
+    return f.phi("i64", (freely, end), (briefly, other_end))
 
 
 def _write() -> Function:
@@ -121,7 +124,22 @@ def _write() -> Function:
     None writes zeros, or clears the goal's flag `given`, which arrays set.
     """
     f = Function("ptr", "write_arrays", ["ptr %self", "ptr %args", "i64 %nargs"], linkage="external")
-    table, ignored = _table(f), f.slot("i8")
+    _write_goals(f, _table(f))
+    return _with_answers(f)
+
+
+def _write_and_call() -> Function:
+    """Copy arguments to goals, as `write_arrays` does, and call a loop; return whether both succeed: the loop returns not 0."""
+    f = Function("ptr", "write_and_call", ["ptr %self", "ptr %args", "i64 %nargs"], linkage="external")
+    table = _table(f)
+    _write_goals(f, f.at("i64", table, len(CALL)))
+    f.require(f.negation(f.equal(_number_of_loop(f, table), 0)), "refused")
+    return _with_answers(f)
+
+
+def _write_goals(f: Function, table: str) -> None:
+    """Copy arguments to the goals of a table; go to `refused` if an argument does not fit."""
+    ignored = f.slot("i8")
     f.require(f.equal(f.load("i64", table), "%nargs"), "refused")
     with f.loop("%nargs") as k:
         goal, x = f.at("i64", table, f.add(f.mul(k, len(GOAL)), 1)), f.load("ptr", "%args", k)
@@ -134,7 +152,6 @@ def _write() -> Function:
                 _require_fit(f, goal, x)
                 f.copy_bytes(to, f.field("ptr", x, DATA), bytes)
                 f.store("i8", 1, f.select(flagged, given, ignored, "ptr"))
-    return _with_answers(f)
 
 
 def _require_fit(f: Function, goal: str, x: str) -> None:
