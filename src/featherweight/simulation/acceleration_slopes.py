@@ -70,7 +70,7 @@ def write_acceleration_slopes(s: RobotStages, y: AccelerationSlopes) -> int:
     mark_gaps_of_zero(s, y)
     if has_dampers_only(s, y):
         write_dynamics_with_dampers(s, y, False)
-        write_spanning(y)
+        write_spanning(s, y)
         write_right_hand_sides(s, y, False)
         write_matrix(y)
         solve_for_rates(y.numbers, n, y.at)
@@ -137,7 +137,7 @@ def write_dynamics(s: RobotStages, y: AccelerationSlopes, touched: bool) -> None
             y.after[i] += h * (y.acceleration[i] - s.step.acceleration[i])
     write_forces_on_bodies(s, y, touched)
     call_machine(y.calls.dynamics)
-    write_spanning(y)
+    write_spanning(s, y)
     if y.calls.spanning_after.address != 0 and s.touching.counts[NEAR] > 0:
         write_mapped_impulses(s, y)
     if y.by_differences:
@@ -157,10 +157,13 @@ def write_dynamics_with_dampers(s: RobotStages, y: AccelerationSlopes, touched: 
                 y.numbers[y.at.mass + i * n + j] += late * damped.direction[k, j]
 
 
-def write_spanning(y: AccelerationSlopes) -> None:
-    """Write the derivatives of the map to the velocities of all joints, if loops move these."""
+def write_spanning(s: RobotStages, y: AccelerationSlopes) -> None:
+    """Write the map S to the velocities of all joints and lengths, and its derivatives, if loops move joints."""
+    n, alike = len(y.after), s.joints.driving.alike
     if y.calls.spanning.address != 0:
         call_machine(y.calls.spanning)
+    for r in range(alike, len(y.load.position) if alike > 0 and not y.by_differences else alike):
+        copy(s.point.S[r], y.numbers[y.at.spread + r * n : y.at.spread + (r + 1) * n])
 
 
 def write_mapped_impulses(s: RobotStages, y: AccelerationSlopes) -> None:
@@ -261,17 +264,20 @@ def add_row_of_forces(s: RobotStages, y: AccelerationSlopes, i: int, target: int
     subtract_multiples(x, by_v, at.by_v + i * n, 0, at.stride, (factor,))
     if touched and y.calls.spanning_after.address != 0 and s.touching.counts[NEAR] > 0:
         subtract_multiples(x, target, at.mapped_after + i * n, 0, at.stride, (-factor,))
-    if y.calls.spanning.address == 0:
+    alike, loops = s.joints.driving.alike, y.calls.spanning.address != 0
+    if loops:
+        subtract_multiples(x, target, at.mapped + i * n, 0, at.stride, (-factor,))
+    else:
         x[target + i] += factor * y.load.position[i]
         x[by_v + i] += factor * y.load.velocity[i]
-        return
-    subtract_multiples(x, target, at.mapped + i * n, 0, at.stride, (-factor,))
-    for r in range(len(y.load.position)):
-        S, force = at.spread + r * n, factor * x[at.spread + r * n + i]
-        if force != 0.0:
-            subtract_multiples(x, target, S, 0, at.stride, (-force * y.load.position[r],))
-            subtract_multiples(x, target, at.swept + r * n, 0, at.stride, (-force * y.load.velocity[r],))
-            subtract_multiples(x, by_v, S, 0, at.stride, (-force * y.load.velocity[r],))
+    for r in range(alike, len(y.load.position)):
+        S, position, velocity = at.spread + r * n, y.load.position[r], y.load.velocity[r]
+        force = factor * x[S + i]
+        if force != 0.0 and (position != 0.0 or velocity != 0.0):
+            subtract_multiples(x, target, S, 0, at.stride, (-force * position,))
+            subtract_multiples(x, by_v, S, 0, at.stride, (-force * velocity,))
+            if loops:
+                subtract_multiples(x, target, at.swept + r * n, 0, at.stride, (-force * velocity,))
 
 
 def add_controls_of_row(s: RobotStages, y: AccelerationSlopes, i: int, target: int, factor: float) -> None:
@@ -533,7 +539,7 @@ def pull_back_acceleration(s: RobotStages, y: AccelerationSlopes) -> None:
         solve_for_rates(x, n, y.one)
         write_cotangent(y)
         if has_dampers_only(s, y):
-            write_spanning(y)
+            write_spanning(s, y)
             pull_back_right_hand_sides(s, y, False)
             return
         for i in range(n):

@@ -67,7 +67,7 @@ class Sizes(NamedTuple):
     nu: int
     na: int  # activations and delays
     bodies: int  # that may touch
-    loop_rows: int  # joint rows, if loops move them
+    mapped_rows: int  # joint rows and lengths, if these have a map S and their forces are linear
     lengths: int  # rows in the contact problem, if forces are differentiated by differences
     contacts: int  # that are rigid
     joint_rows: int
@@ -77,7 +77,7 @@ class Sizes(NamedTuple):
 
 def places(x: Sizes) -> Places:
     """Return the places of matrices of these sizes."""
-    n, na, bodies, rows = x.n, x.na, x.bodies, x.loop_rows
+    n, na, bodies, rows = x.n, x.na, x.bodies, x.mapped_rows
     stride, differs = padded(n), x.lengths >= 0
     rigid, kept = x.rigid, 3 * x.contacts + x.joint_rows
     width = 3 * stride + padded(x.nu + na + int(rigid))  # with a column for the probe of `rigid_slopes`

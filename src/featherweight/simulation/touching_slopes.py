@@ -415,8 +415,11 @@ def add_joint_row(
         for j in range(n):
             x[J + j] = sign * s.point.S[dof, j]
             change += x[J + j] * (y.after[j] - s.step.free[j])
-            x[seen + j] = sign * (x[at.arms + r * n + j] if y.by_differences else x[at.swept_after + dof * n + j])
-            if rows.holds[r] > 0:
+            if y.by_differences:
+                x[seen + j] = sign * x[at.arms + r * n + j]
+            elif y.calls.spanning_after.address != 0:
+                x[seen + j] = sign * x[at.swept_after + dof * n + j]
+            if rows.holds[r] > 0 and y.by_differences:
                 x[seen + j] += h * x[at.drifts + 2 * r * at.stride + j]
                 x[by_v + j] = h * x[at.drifts + (2 * r + 1) * at.stride + j]
     y.responding[at_row] = p.law.bias[at_row] + change
