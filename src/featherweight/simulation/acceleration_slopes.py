@@ -35,7 +35,7 @@ from .free_bodies import free_body, turn_cotangent, turn_rates, write_slopes_of_
 from .load_slopes import write_load_slopes, write_tau_slopes
 from .rigid_slopes import pull_back_rigid_rates, solve_for_rigid_rates
 from .robot_stages import is_touched, write_bias_accelerations, write_pushed_acceleration
-from .slope_equations import add_product, solve_for_rates
+from .slope_equations import add_product, solve_for_rates, subtract_tiles
 from .slope_records import AccelerationSlopes
 from .smooth_motion import (
     accelerate_at_start,
@@ -481,24 +481,35 @@ def add_inertia_of_dampers(s: RobotStages, y: AccelerationSlopes, place: int, we
 
 
 def settle_rates(s: RobotStages, y: AccelerationSlopes, touched: bool) -> None:
-    """Replace the rates by those of the acceleration after dampers, (M + h D)⁻¹ M a."""
-    n, at, x = len(y.after), y.at, y.numbers
-    for i in range(n * at.width):
-        x[at.struck + i] = x[at.rates + i]
+    """Replace the rates by those of the acceleration a' after dampers, with (M + h D) (a' - a) = -h D a.
+
+    Its derivatives at constant a and a' are differences of those of inverse dynamics. Without loops and dampers along lengths,
+    D is diagonal.
+    """
+    n, at, x, late = len(y.after), y.at, y.numbers, y.at.matrix
+    whole = s.joints.driving.alike == 0 or len(s.joints.damped.row) > 0
+    subtract_multiples(x, at.struck, at.rates, 0, n * at.width, (-1.0,), True)
     for i in range(n):
-        row = at.rates + i * at.width
         for j in range(at.width):
-            x[row + j] = 0.0
-        add_product(x, row, (at.mass + i * n, n), (at.struck, at.width), at.solved)
-        add_row_of_inverse_dynamics(y, i, row, 1.0)
+            x[at.rates + i * at.width + j] = 0.0
+        add_row_of_inverse_dynamics(y, i, at.rates + i * at.width, 1.0)
+    for i in range(n * n):
+        x[late + i] = x[at.mass + i]
     write_dynamics_with_dampers(s, y, touched)
+    for i in range(n * n):
+        x[late + i] = x[at.mass + i] - x[late + i]
     for i in range(n):
         row = at.rates + i * at.width
         add_row_of_inverse_dynamics(y, i, row, -1.0)
+        if not whole:
+            subtract_multiples(x, row, at.struck + i * at.width, 0, at.solved, (x[late + i * (n + 1)],))
         if y.by_differences:  # the inertia that represents dampers
             subtract_multiples(x, row, at.late + i * at.width, 0, at.width, (1.0,))
+    if whole:
+        subtract_tiles(x, (at.rates, at.width), (at.struck, at.width), (late, n, 1), (n, at.solved, n))
     write_matrix(y)
     solve_for_rates(x, n, at)
+    subtract_multiples(x, at.rates, at.struck, 0, n * at.width, (-1.0,))
 
 
 def turn_rates_of_free_bodies(s: RobotStages, y: AccelerationSlopes) -> None:
