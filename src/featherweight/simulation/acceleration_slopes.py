@@ -234,8 +234,7 @@ def write_right_hand_sides(s: RobotStages, y: AccelerationSlopes, touched: bool)
     n, at, x = len(y.after), y.at, y.numbers
     for i in range(n):
         row = at.rates + i * at.width
-        for j in range(at.width):
-            x[row + j] = 0.0
+        clear(x[row : row + at.width])
         add_row_of_forces(s, y, i, row, 1.0, touched)
         x[row + 2 * at.stride + i] = y.load.tau[i] if at.solved == at.width else 1.0
         if y.by_differences and are_loads(s, y):
@@ -490,14 +489,15 @@ def settle_rates(s: RobotStages, y: AccelerationSlopes, touched: bool) -> None:
     whole = s.joints.driving.alike == 0 or len(s.joints.damped.row) > 0
     subtract_multiples(x, at.struck, at.rates, 0, n * at.width, (-1.0,), True)
     for i in range(n):
-        for j in range(at.width):
-            x[at.rates + i * at.width + j] = 0.0
-        add_row_of_inverse_dynamics(y, i, at.rates + i * at.width, 1.0)
-    for i in range(n * n):
-        x[late + i] = x[at.mass + i]
+        row = at.rates + i * at.width
+        clear(x[row : row + at.width])
+        add_row_of_inverse_dynamics(y, i, row, 1.0)
+    copy(x[at.mass : at.mass + n * n], x[late : late + n * n])
     write_dynamics_with_dampers(s, y, touched)
-    for i in range(n * n):
-        x[late + i] = x[at.mass + i] - x[late + i]
+    for i in range(n):
+        first, last = (0, n) if whole else (i, i + 1)
+        for j in range(first, last):
+            x[late + i * n + j] = x[at.mass + i * n + j] - x[late + i * n + j]
     for i in range(n):
         row = at.rates + i * at.width
         add_row_of_inverse_dynamics(y, i, row, -1.0)
