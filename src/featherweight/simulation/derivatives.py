@@ -75,7 +75,7 @@ def way_of(fleet: Fleet, inputs: Inputs) -> Way:
         return STAGES
     rigid = plant.holds_rigidly and model.integrator == "semi-implicit" and not plant.contacts.settings.turning
     linear = model.has_linear_forces or (forces.plain and not len(forces.springs.nonlinear))
-    covered = rigid and linear and not (forces.sticky or len(plant.contacts.model.surfaces))
+    covered = rigid and linear and not (forces.lengths or forces.sticky or len(plant.contacts.model.surfaces))
     return EQUATIONS if covered and inputs.external is None else DIFFERENCES
 
 
