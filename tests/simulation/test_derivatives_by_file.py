@@ -150,6 +150,32 @@ def test_tendons_with_limits_friction_springs_and_muscles() -> None:
     watched(xml, steps=120, every=24)
 
 
+@pytest.mark.parametrize("integrator", ["Euler", "implicitfast", "RK4"])
+def test_fixed_tendons_and_linear_equalities(integrator: str) -> None:
+    """Check springs with slack, dampers, limits and dry friction along constant moment arms, by the laws of their forces."""
+    links = "".join(
+        f'<body pos="0 0 -.3"><joint name="{name}" axis="0 1 0" damping=".1" stiffness="2"/>'
+        '<geom type="capsule" size=".04" fromto="0 0 0 0 0 -.3"/>'
+        for name in "bcd"
+    )
+    xml = f"""
+    <option timestep=".002" integrator="{integrator}"/>
+    <worldbody>{FLOOR}<body pos="0 0 1.2"><joint name="a" axis="0 1 0"/><geom type="sphere" size=".1"/>{links}
+      {"</body>" * 4}</worldbody>
+    <tendon>
+      <fixed name="spring" springlength="-.1 .1" stiffness="40" damping=".5"><joint joint="a" coef="1"/>
+        <joint joint="b" coef="-.5"/></fixed>
+      <fixed name="limited" limited="true" range="-.05 .05" frictionloss=".02" springlength="-1 1" stiffness="30">
+        <joint joint="b" coef="1"/><joint joint="c" coef="-1"/></fixed>
+    </tendon>
+    <actuator><position joint="a" kp="30" kv="1" ctrlrange="-1 1"/><motor joint="d" gear="3"/></actuator>"""
+    equality = '<equality><joint joint1="d" joint2="c" polycoef="0 .8 0 0 0" solimp=".5 .9 .2 .5 2"/></equality>'
+    robot = fw.load(f"<mujoco>{xml}{equality}</mujoco>", equalities="compliant")
+    sim = fw.Simulation(robot, contact="file")
+    assert sim._fleet.model.has_linear_forces
+    assert len(steps_watched(sim, steps=400, every=40, push=0.5)) == 10
+
+
 def test_springs_of_balls_gravity_compensation_and_fluids() -> None:
     xml = """
     <option timestep=".002" density="100" viscosity=".5" wind="1 0 .5"/>

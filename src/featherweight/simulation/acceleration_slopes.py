@@ -35,7 +35,7 @@ from .free_bodies import free_body, turn_cotangent, turn_rates, write_slopes_of_
 from .load_slopes import write_load_slopes, write_tau_slopes
 from .rigid_slopes import pull_back_rigid_rates, solve_for_rigid_rates
 from .robot_stages import is_touched, write_bias_accelerations, write_pushed_acceleration
-from .slope_equations import add_product, solve_for_rates
+from .slope_equations import add_product, solve_for_rates, subtract_tiles
 from .slope_records import AccelerationSlopes
 from .smooth_motion import (
     accelerate_at_start,
@@ -70,7 +70,7 @@ def write_acceleration_slopes(s: RobotStages, y: AccelerationSlopes) -> int:
     mark_gaps_of_zero(s, y)
     if has_dampers_only(s, y):
         write_dynamics_with_dampers(s, y, False)
-        write_spanning(y)
+        write_spanning(s, y)
         write_right_hand_sides(s, y, False)
         write_matrix(y)
         solve_for_rates(y.numbers, n, y.at)
@@ -137,7 +137,7 @@ def write_dynamics(s: RobotStages, y: AccelerationSlopes, touched: bool) -> None
             y.after[i] += h * (y.acceleration[i] - s.step.acceleration[i])
     write_forces_on_bodies(s, y, touched)
     call_machine(y.calls.dynamics)
-    write_spanning(y)
+    write_spanning(s, y)
     if y.calls.spanning_after.address != 0 and s.touching.counts[NEAR] > 0:
         write_mapped_impulses(s, y)
     if y.by_differences:
@@ -157,10 +157,13 @@ def write_dynamics_with_dampers(s: RobotStages, y: AccelerationSlopes, touched: 
                 y.numbers[y.at.mass + i * n + j] += late * damped.direction[k, j]
 
 
-def write_spanning(y: AccelerationSlopes) -> None:
-    """Write the derivatives of the map to the velocities of all joints, if loops move these."""
+def write_spanning(s: RobotStages, y: AccelerationSlopes) -> None:
+    """Write the map S to the velocities of all joints and lengths, and its derivatives, if loops move joints."""
+    n, alike = len(y.after), s.joints.driving.alike
     if y.calls.spanning.address != 0:
         call_machine(y.calls.spanning)
+    for r in range(alike, len(y.load.position) if alike > 0 and not y.by_differences else alike):
+        copy(s.point.S[r], y.numbers[y.at.spread + r * n : y.at.spread + (r + 1) * n])
 
 
 def write_mapped_impulses(s: RobotStages, y: AccelerationSlopes) -> None:
@@ -231,8 +234,7 @@ def write_right_hand_sides(s: RobotStages, y: AccelerationSlopes, touched: bool)
     n, at, x = len(y.after), y.at, y.numbers
     for i in range(n):
         row = at.rates + i * at.width
-        for j in range(at.width):
-            x[row + j] = 0.0
+        clear(x[row : row + at.width])
         add_row_of_forces(s, y, i, row, 1.0, touched)
         x[row + 2 * at.stride + i] = y.load.tau[i] if at.solved == at.width else 1.0
         if y.by_differences and are_loads(s, y):
@@ -261,17 +263,20 @@ def add_row_of_forces(s: RobotStages, y: AccelerationSlopes, i: int, target: int
     subtract_multiples(x, by_v, at.by_v + i * n, 0, at.stride, (factor,))
     if touched and y.calls.spanning_after.address != 0 and s.touching.counts[NEAR] > 0:
         subtract_multiples(x, target, at.mapped_after + i * n, 0, at.stride, (-factor,))
-    if y.calls.spanning.address == 0:
+    alike, loops = s.joints.driving.alike, y.calls.spanning.address != 0
+    if loops:
+        subtract_multiples(x, target, at.mapped + i * n, 0, at.stride, (-factor,))
+    else:
         x[target + i] += factor * y.load.position[i]
         x[by_v + i] += factor * y.load.velocity[i]
-        return
-    subtract_multiples(x, target, at.mapped + i * n, 0, at.stride, (-factor,))
-    for r in range(len(y.load.position)):
-        S, force = at.spread + r * n, factor * x[at.spread + r * n + i]
-        if force != 0.0:
-            subtract_multiples(x, target, S, 0, at.stride, (-force * y.load.position[r],))
-            subtract_multiples(x, target, at.swept + r * n, 0, at.stride, (-force * y.load.velocity[r],))
-            subtract_multiples(x, by_v, S, 0, at.stride, (-force * y.load.velocity[r],))
+    for r in range(alike, len(y.load.position)):
+        S, position, velocity = at.spread + r * n, y.load.position[r], y.load.velocity[r]
+        force = factor * x[S + i]
+        if force != 0.0 and (position != 0.0 or velocity != 0.0):
+            subtract_multiples(x, target, S, 0, at.stride, (-force * position,))
+            subtract_multiples(x, by_v, S, 0, at.stride, (-force * velocity,))
+            if loops:
+                subtract_multiples(x, target, at.swept + r * n, 0, at.stride, (-force * velocity,))
 
 
 def add_controls_of_row(s: RobotStages, y: AccelerationSlopes, i: int, target: int, factor: float) -> None:
@@ -475,24 +480,36 @@ def add_inertia_of_dampers(s: RobotStages, y: AccelerationSlopes, place: int, we
 
 
 def settle_rates(s: RobotStages, y: AccelerationSlopes, touched: bool) -> None:
-    """Replace the rates by those of the acceleration after dampers, (M + h D)⁻¹ M a."""
-    n, at, x = len(y.after), y.at, y.numbers
-    for i in range(n * at.width):
-        x[at.struck + i] = x[at.rates + i]
+    """Replace the rates by those of the acceleration a' after dampers, with (M + h D) (a' - a) = -h D a.
+
+    Its derivatives at constant a and a' are differences of those of inverse dynamics. Without loops and dampers along lengths,
+    D is diagonal.
+    """
+    n, at, x, late = len(y.after), y.at, y.numbers, y.at.matrix
+    whole = s.joints.driving.alike == 0 or len(s.joints.damped.row) > 0
+    subtract_multiples(x, at.struck, at.rates, 0, n * at.width, (-1.0,), True)
     for i in range(n):
         row = at.rates + i * at.width
-        for j in range(at.width):
-            x[row + j] = 0.0
-        add_product(x, row, (at.mass + i * n, n), (at.struck, at.width), at.solved)
+        clear(x[row : row + at.width])
         add_row_of_inverse_dynamics(y, i, row, 1.0)
+    copy(x[at.mass : at.mass + n * n], x[late : late + n * n])
     write_dynamics_with_dampers(s, y, touched)
+    for i in range(n):
+        first, last = (0, n) if whole else (i, i + 1)
+        for j in range(first, last):
+            x[late + i * n + j] = x[at.mass + i * n + j] - x[late + i * n + j]
     for i in range(n):
         row = at.rates + i * at.width
         add_row_of_inverse_dynamics(y, i, row, -1.0)
+        if not whole:
+            subtract_multiples(x, row, at.struck + i * at.width, 0, at.solved, (x[late + i * (n + 1)],))
         if y.by_differences:  # the inertia that represents dampers
             subtract_multiples(x, row, at.late + i * at.width, 0, at.width, (1.0,))
+    if whole:
+        subtract_tiles(x, (at.rates, at.width), (at.struck, at.width), (late, n, 1), (n, at.solved, n))
     write_matrix(y)
     solve_for_rates(x, n, at)
+    subtract_multiples(x, at.rates, at.struck, 0, n * at.width, (-1.0,))
 
 
 def turn_rates_of_free_bodies(s: RobotStages, y: AccelerationSlopes) -> None:
@@ -533,7 +550,7 @@ def pull_back_acceleration(s: RobotStages, y: AccelerationSlopes) -> None:
         solve_for_rates(x, n, y.one)
         write_cotangent(y)
         if has_dampers_only(s, y):
-            write_spanning(y)
+            write_spanning(s, y)
             pull_back_right_hand_sides(s, y, False)
             return
         for i in range(n):

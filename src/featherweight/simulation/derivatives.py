@@ -9,6 +9,7 @@ differences of whole steps    all others; rigid contacts that bounce, contact po
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,8 +17,9 @@ import numpy as np
 from ..array_types import Array, Matrix, Tensor
 from ..contact.joint_rows import JointRows
 from ..engine.loops.kernels import CompiledLoop, Table
-from ..engine.loops.prepared_calls import prepared_call
+from ..engine.loops.prepared_calls import Goal, Result, prepared_call, reader, writer
 from ..summaries import summarized
+from .arguments import of_robots
 from .fleet import Fleet, Inputs
 from .forces_at_joints import ForcesAtJoints
 from .robot_tables import StagesTable
@@ -60,6 +62,8 @@ EQUATIONS: Way = DIFFERENTIATE, slopes_of  # differences of whole steps where ri
 STAGES: Way = DIFFERENTIATE_STAGES, staged_slopes_of
 DIFFERENCES: Way = DIFFERENTIATE_WHOLE_STEPS, differences_of
 
+MATRICES, PRODUCTS = range(2)
+
 
 def way_of(fleet: Fleet, inputs: Inputs) -> Way:
     """Return how the steps of a fleet are differentiated."""
@@ -73,7 +77,7 @@ def way_of(fleet: Fleet, inputs: Inputs) -> Way:
         return STAGES
     rigid = plant.holds_rigidly and model.integrator == "semi-implicit" and not plant.contacts.settings.turning
     linear = model.has_linear_forces or (forces.plain and not len(forces.springs.nonlinear))
-    covered = rigid and linear and not (forces.sticky or len(plant.contacts.model.surfaces))
+    covered = rigid and linear and not (forces.lengths or forces.sticky or len(plant.contacts.model.surfaces))
     return EQUATIONS if covered and inputs.external is None else DIFFERENCES
 
 
@@ -83,13 +87,13 @@ def step_derivatives(fleet: Fleet, inputs: Inputs) -> StepDerivatives:
     Raises ValueError for invalid arguments and SimulationError for a step that fails.
     """
     slopes = compiled_slopes(fleet, inputs)
-    ends, doubtful = slopes.matrices(inputs), slopes.doubtful()
-    m = ends.shape[1]
+    ends, m = slopes.matrices(inputs), slopes.rows
     forces = m + fleet.model.robot.nv
     if fleet.single:
         one = ends[0]
-        return StepDerivatives(one[:, :m], one[:, m:forces], one[:, forces:], doubtful[0])
-    return StepDerivatives(ends[..., :m], ends[..., m:forces], ends[..., forces:], tuple(doubtful))
+        return StepDerivatives(one[:, :m], one[:, m:forces], one[:, forces:], slopes.doubtful(0))
+    doubtful = tuple(slopes.doubtful(i) for i in range(len(ends)))
+    return StepDerivatives(ends[..., :m], ends[..., m:forces], ends[..., forces:], doubtful)
 
 
 def compiled_slopes(fleet: Fleet, inputs: Inputs) -> FleetSlopes:
@@ -117,11 +121,19 @@ def new_slopes(fleet: Fleet, robots: int) -> RobotSlopes:
     )  # fmt: skip
 
 
+class SlopesOfOne(NamedTuple):
+    """The compiled derivatives of one robot's step."""
+
+    call: Callable[[], int]  # evaluates them; returns 1, or 0 for a step that fails
+    put: Callable[[Any], bool]  # copies cotangents, see `writer`
+    read: Callable[[], Array]  # returns a copy of matrices (1, rows, columns), or of products (1, columns)
+
+
 class FleetSlopes:
     """The compiled derivatives of steps of a fleet, on threads: of their equations, or differences of whole steps.
 
     `matrices` and `products` evaluate them at the current states; `doubtful` returns the names of what is doubtful in the last
-    evaluation.
+    evaluation of matrices.
     """
 
     def __init__(self, fleet: Fleet, way: Way) -> None:
@@ -129,74 +141,88 @@ class FleetSlopes:
         self.rows, self.columns = size_of_slopes(fleet)
         self._of: Table | None = None  # table of the fleet for which the arrays are made
         self._run: Callable[..., int] | None = None  # the compiled loop for its layout
-        self._alone: Callable[[], int] | None = None  # its call for a single robot
-        self._none = {"cotangents": np.zeros((0, self.rows)), "products": np.zeros((0, self.columns))}
-        self._multiplies = False  # whether the table has the cotangents of the last products
+        self._tables: list[Table] = []  # of matrices, and of products
+        self._alone: list[SlopesOfOne] = []  # the same of a single robot
 
     def matrices(self, inputs: Inputs) -> Tensor:
         """Return the derivatives (robots, 2 nv + na, 3 nv + na + nu) of the state by the state before, tau and controls."""
+        if self._fleet.is_alone:
+            return self._evaluate_one(inputs, MATRICES)
         ends = np.empty((len(self._fleet.q), self.rows, self.columns))
-        arrays = {"ends": ends} | self._none if self._multiplies else {"ends": ends}
-        self._multiplies = False
-        self._evaluate(inputs, arrays)
+        self._evaluate(inputs, MATRICES, {"ends": ends})
         return ends
 
-    def products(self, inputs: Inputs, cotangents: Matrix) -> Matrix:
-        """Return products (robots, 3 nv + na + nu) of cotangents (robots, 2 nv + na) and the derivatives."""
-        products = np.empty((len(cotangents), self.columns))
-        self._multiplies = True
-        self._evaluate(inputs, {"cotangents": cotangents, "products": products})
+    def products(self, inputs: Inputs, cotangents: Any) -> Matrix:
+        """Return products (robots, 3 nv + na + nu) of cotangents (robots or none, 2 nv + na) and the derivatives."""
+        if self._fleet.is_alone:
+            return self._evaluate_one(inputs, PRODUCTS, cotangents)
+        given = self._fitting(cotangents)
+        products = np.empty((len(given), self.columns))
+        self._evaluate(inputs, PRODUCTS, {"cotangents": given, "products": products})
         return products
 
-    def _evaluate(self, inputs: Inputs, arrays: dict[str, Array]) -> None:
+    def _fitting(self, cotangents: Any) -> Matrix:
+        """Return cotangents of all robots. Raises ValueError for wrong ones."""
+        robots = len(self._fleet.q)
+        given = of_robots("cotangents", cotangents, (self.rows,), robots)
+        return np.ascontiguousarray(np.broadcast_to(given, (robots, self.rows)), np.float64)
+
+    def _evaluate_one(self, inputs: Inputs, what: int, cotangents: Any = None) -> Array:
+        """Return matrices of a single robot, or products. Raises SimulationError if the step fails."""
+        given = self._fleet.begin_inputs(inputs)
+        while True:
+            if self._of is not given:
+                self._prepare(given)
+            one = self._alone[what]
+            if what == PRODUCTS and not (type(cotangents) is np.ndarray and one.put(cotangents)):
+                one.put(self._fitting(cotangents))
+            if one.call() == 1:
+                return one.read()
+            given = self._fleet.after_failed_attempts()
+
+    def _evaluate(self, inputs: Inputs, what: int, arrays: dict[str, Array]) -> None:
         """Evaluate all robots. Raises SimulationError if a step fails."""
         fleet = self._fleet
         given = fleet.begin_inputs(inputs)
         while True:
             if self._of is not given:
                 self._prepare(given)
+            table = self._tables[what]
             for name, x in arrays.items():
-                self._table.point(name, x)
-            if fleet.is_alone:
-                done = self._call_alone()()
-            else:
-                done = fleet.share(self._piece)
-            if done == len(fleet.q):
+                table.point(name, x)
+            if fleet.share(partial(self._piece, table.address)) == len(fleet.q):
                 return
             given = fleet.after_failed_attempts()
 
     def _prepare(self, given: Table) -> None:
         """Make the arrays for the fleet's robots."""
-        self._of, self._run, self._alone = given, None, None
-        self.found = new_slopes(self._fleet, len(self._fleet.q))
-        self._table = Table(self.found)
-
-    def _call_alone(self) -> Callable[[], int]:
-        """Return the call for a single robot."""
-        if self._alone is None:
-            one, given = self._fleet.last_table(), self._of
+        self._of, self._run = given, None
+        self.found = x = new_slopes(self._fleet, len(self._fleet.q))
+        multiplied = x._replace(cotangents=np.zeros((1, self.rows)), products=np.zeros((1, self.columns)))
+        self._tables, self._alone = [Table(x), Table(multiplied)], []
+        for table, result in zip(self._tables if self._fleet.is_alone else (), (x.ends, multiplied.products), strict=False):
+            one = self._fleet.last_table()
             run, own = self._of_thread(one)
-            assert given
-            addresses = one.address, own.address, given.address, self._table.address
-            self._alone = prepared_call(run, *addresses, 0, 1, kept=(one, own, given, self._table))
-        return self._alone
+            addresses = one.address, own.address, given.address, table.address
+            call = prepared_call(run, *addresses, 0, 1, kept=(one, own, given, table))
+            self._alone.append(SlopesOfOne(call, writer(Goal(multiplied.cotangents, None, True)), reader(Result(result))))
 
     def _of_thread(self, one: StagesTable) -> tuple[Callable[..., int], Table]:
         """Return the compiled loop for a thread's stages, and arrays for these."""
         own = one.made_once(self._arrays, self._fleet.model, self._fleet.contacts)
         if self._run is None:
             assert one.layout and self._of and self._of.layout
-            self._run = self._loop.for_layouts(one.layout, own.layout, self._of.layout, self._table.layout)
+            self._run = self._loop.for_layouts(one.layout, own.layout, self._of.layout, self._tables[MATRICES].layout)
         return self._run, own
 
-    def _piece(self, one: StagesTable, first: int, stop: int) -> int:
+    def _piece(self, table: int, one: StagesTable, first: int, stop: int) -> int:
         run, own = self._of_thread(one)
         assert self._of
-        return run(one.address, own.address, self._of.address, self._table.address, first, stop)
+        return run(one.address, own.address, self._of.address, table, first, stop)
 
-    def doubtful(self) -> list[tuple[str, ...]]:
-        """Return the names of what is doubtful about each robot's derivatives."""
-        return [self._names(i) if unsure else () for i, unsure in enumerate(self.found.unsure.tolist())]
+    def doubtful(self, i: int) -> tuple[str, ...]:
+        """Return the names of what is doubtful about the derivatives of robot i."""
+        return self._names(i) if self.found.unsure.item(i) else ()
 
     def _names(self, i: int) -> tuple[str, ...]:
         x, fleet = self.found, self._fleet

@@ -57,11 +57,14 @@ class ForcesAtJoints(ForceRows):
 
     @cached_property
     def plain(self) -> bool:
-        """Return whether all forces act at joints with their own coordinates, by linear laws; other forces have no
-        derivatives.
+        """Return whether forces are linear: those of drives at joints with their own coordinates, and of springs and dampers
+        there or along lengths that are linear in coordinates.
         """
-        curved = len(self.laws.curves.drive) or len(self.laws.controllers.drive)
-        return self.lengths is None and not self.states and not curved and not self.sticky
+        curved = len(self.laws.curves.drive) or len(self.laws.controllers.drive) or self.states or self.sticky
+        if self.lengths is None:
+            return not curved
+        at_joints = not self.robot.closed and (self.drives.row < self.joint_rows).all()
+        return bool(at_joints and self.lengths.table.is_linear and not curved)
 
     @property
     def na(self) -> int:

@@ -74,8 +74,11 @@ def write_load_slopes(s: RobotStages, y: LoadSlopes) -> int:
     copy(p.given, p.load)
     add_springs(s, ahead)
     for r in range(len(springs.damping)):
-        y.position[r] -= springs.stiffness[r]
-        y.velocity[r] -= springs.damping[r] + ahead * springs.ahead[r] * springs.stiffness[r]
+        stiffness = springs.stiffness[r]
+        if springs.slack[r] > 0.0 and 0.0 < p.coordinates[springs.at[r]] - springs.rest[r] < springs.slack[r]:
+            stiffness = 0.0
+        y.position[r] -= stiffness
+        y.velocity[r] -= springs.damping[r] + ahead * springs.ahead[r] * stiffness
         y.force[r] += p.row_force[r]
     return write_tau_slopes(s, y)
 
@@ -118,7 +121,7 @@ def write_drive_slopes(s: RobotStages, y: LoadSlopes, ahead: float) -> None:
         else:
             y.free[k] = is_within(p.law[k], low, high, y.ends, nu + k)
             p.row_force[j.drives.row[k]] += gear * min(max(p.law[k], low), high)
-    for r in range(len(y.within)):
+    for r in range(j.within.shape[1]):
         y.within[r] = is_within(p.row_force[r], j.within[0, r], j.within[1, r], y.ends, 2 * nu + r)
         if s.numbers.driven and work.stiff[r] > 0.0:
             y.within[r] = 1.0 if work.at_effort[r] == 0.0 else 0.0

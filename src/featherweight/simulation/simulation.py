@@ -44,7 +44,6 @@ from .arguments import (
     ground_of,
     named_configuration,
     numbers,
-    of_robots,
     pairs_of,
     parts_of,
 )  # fmt: skip
@@ -548,10 +547,7 @@ class Simulation(SuggestsNames):
         stored. Raises as `derivatives` does.
         """
         inputs = Inputs(tau, control, external_forces)
-        size, robots = 2 * self.robot.nv + self._plant.forces.states, len(self._fleet.q)
-        given = of_robots("cotangents", cotangents, (size,), robots)
-        given = given.reshape(1, size) if robots == 1 else np.broadcast_to(given, (robots, size))
-        found = compiled_slopes(self._fleet, inputs).products(inputs, np.ascontiguousarray(given, np.float64))
+        found = compiled_slopes(self._fleet, inputs).products(inputs, cotangents)
         return found[0] if self._fleet.single else found
 
     @exclusive

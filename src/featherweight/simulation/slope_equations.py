@@ -7,7 +7,7 @@ from typing import NamedTuple
 from ..array_types import Vector
 from ..contact.branches import padded
 from ..contact.compliant_answers import DIRECTIONS
-from ..engine.loops.kernels import LANES, subtract_multiples
+from ..engine.loops.kernels import LANES, TILE, subtract_multiples, subtract_product
 
 BLOCK = 4  # rows that are eliminated together
 
@@ -67,7 +67,7 @@ class Sizes(NamedTuple):
     nu: int
     na: int  # activations and delays
     bodies: int  # that may touch
-    loop_rows: int  # joint rows, if loops move them
+    mapped_rows: int  # joint rows and lengths, if these have a map S and their forces are linear
     lengths: int  # rows in the contact problem, if forces are differentiated by differences
     contacts: int  # that are rigid
     joint_rows: int
@@ -77,7 +77,7 @@ class Sizes(NamedTuple):
 
 def places(x: Sizes) -> Places:
     """Return the places of matrices of these sizes."""
-    n, na, bodies, rows = x.n, x.na, x.bodies, x.loop_rows
+    n, na, bodies, rows = x.n, x.na, x.bodies, x.mapped_rows
     stride, differs = padded(n), x.lengths >= 0
     rigid, kept = x.rigid, 3 * x.contacts + x.joint_rows
     width = 3 * stride + padded(x.nu + na + int(rigid))  # with a column for the probe of `rigid_slopes`
@@ -115,46 +115,88 @@ def add_product(x: Vector, target: int, factors: tuple[int, int], source: tuple[
         subtract_multiples(x, target, rows + j * stride, stride, length, (-x[first + j],))
 
 
-def solve_for_rates(x: Vector, n: int, at: Places) -> None:
-    """Replace the rates R by H⁻¹ R, with the factor Lᵀ D L of the matrix H (Featherstone 2008, section 6.5), which replaces H.
+def subtract_tiles(
+    x: Vector, target: tuple[int, int], source: tuple[int, int], factors: tuple[int, int, int], sizes: tuple[int, int, int]
+) -> None:  # fmt: skip
+    """Subtract a product of matrices as `subtract_product` does, without the blocks of factors that are zero."""
+    (into, stride), (begin, step), (at, across, along), (rows, length, count) = target, source, factors, sizes
+    for i in range(0, rows, TILE):
+        some = min(TILE, rows - i)
+        for k in range(0, count, TILE):
+            terms, own = min(TILE, count - k), at + i * across + k * along
+            if has_entries(x, (own, across, along), (some, terms)):
+                places = (into + i * stride, stride), (begin + k * step, step)
+                subtract_product(x, places[0], places[1], (own, across, along), (some, length, terms))
+
+
+def has_entries(x: Vector, factors: tuple[int, int, int], sizes: tuple[int, int]) -> bool:
+    """Return whether some number of a matrix, with the distances to the next row and column, is not zero."""
+    (at, across, along), (rows, columns) = factors, sizes
+    for i in range(rows):
+        for k in range(columns):
+            if x[at + i * across + k * along] != 0.0:
+                return True
+    return False
+
+
+def factorize(x: Vector, n: int, at: Places) -> None:
+    """Replace a symmetric matrix by its factor Lᵀ D L (Featherstone 2008, section 6.5), with the inverse of D on the diagonal.
 
     Rows are eliminated in blocks of four, from the leaves to the root.
     """
-    H, stride, R, width, solved = at.matrix, at.stride, at.rates, at.width, at.solved
+    H, stride = at.matrix, at.stride
     for block in range(n, 0, -BLOCK):
         first = max(block - BLOCK, 0)
         for i in range(block - 1, first - 1, -1):
-            unit = 1.0 / x[H + i * stride + i]
+            row = H + i * stride
+            x[row + i] = 1.0 / x[row + i]
             for j in range(first, i):
-                gain = (unit * x[H + i * stride + j],)
-                subtract_multiples(x, H + j * stride, H + i * stride, stride, padded(j + 1), gain)
-                subtract_multiples(x, R + j * width, R + i * width, width, solved, gain)
-        for i in range(first, block):
-            x[H + i * stride + i] = 1.0 / x[H + i * stride + i]
+                subtract_multiples(x, H + j * stride, row, stride, padded(j + 1), (x[row + i] * x[row + j],))
         for j in range(first):  # all blocks below others are whole
             at_row = H + first * stride
             a, b = gain_of(x, at_row, first, j), gain_of(x, at_row + stride, first + 1, j)
             c, d = gain_of(x, at_row + 2 * stride, first + 2, j), gain_of(x, at_row + 3 * stride, first + 3, j)
             if a != 0.0 or b != 0.0 or c != 0.0 or d != 0.0:
                 subtract_multiples(x, H + j * stride, at_row, stride, padded(j + 1), (a, b, c, d))
-                subtract_multiples(x, R + j * width, R + first * width, width, solved, (a, b, c, d))
+    divide_rows(x, n, at)
+
+
+def divide_rows(x: Vector, n: int, at: Places) -> None:
+    """Multiply the rows left of the diagonal by the number on it."""
+    for i in range(n):
+        row = at.matrix + i * at.stride
+        for j in range(i):
+            x[row + j] *= x[row + i]
+
+
+def solve_for_rates(x: Vector, n: int, at: Places) -> None:
+    """Replace the rates R by H⁻¹ R, with the factor of the matrix H, which replaces H."""
+    L, stride, R, width, solved = at.matrix, at.stride, at.rates, at.width, at.solved
+    factorize(x, n, at)
+    for block in range(n, 0, -TILE):
+        first = max(block - TILE, 0)
+        for j in range(block - 2, first - 1, -1):
+            below = R + (j + 1) * width, width
+            factors = L + (j + 1) * stride + j, 0, stride
+            subtract_product(x, (R + j * width, width), below, factors, (1, solved, block - 1 - j))
+        factors = L + first * stride, 1, stride
+        subtract_tiles(x, (R, width), (R + first * width, width), factors, (first, solved, block - first))
     substitute(x, n, at, R)
 
 
 def substitute(x: Vector, n: int, at: Places, R: int) -> None:
-    """Solve with the lower triangle of the matrix, which has inverses on its diagonal, for the rows at R."""
-    H, stride, width, solved = at.matrix, at.stride, at.width, at.solved
-    for i in range(n):
-        row = H + i * stride
-        for j in range(0, i // BLOCK * BLOCK, BLOCK):
-            factors = x[row + j], x[row + j + 1], x[row + j + 2], x[row + j + 3]
-            if factors[0] != 0.0 or factors[1] != 0.0 or factors[2] != 0.0 or factors[3] != 0.0:
-                subtract_multiples(x, R + i * width, R + j * width, width, solved, factors)
-        for j in range(i // BLOCK * BLOCK, i):
-            subtract_multiples(x, R + i * width, R + j * width, width, solved, (x[row + j],))
-        unit = x[row + i]
-        for j in range(solved):
-            x[R + i * width + j] *= unit
+    """Replace the rows at R by L⁻¹ D⁻¹ R, with the inverse of D on the diagonal of the matrix and L left of it."""
+    L, stride, width, solved = at.matrix, at.stride, at.width, at.solved
+    for first in range(0, n, TILE):
+        some = min(TILE, n - first)
+        for i in range(first, first + some):
+            unit = x[L + i * stride + i]
+            for j in range(solved):
+                x[R + i * width + j] *= unit
+        subtract_tiles(x, (R + first * width, width), (R, width), (L + first * stride, stride, 1), (some, solved, first))
+        for i in range(first + 1, first + some):
+            factors = L + i * stride + first, 0, 1
+            subtract_product(x, (R + i * width, width), (R + first * width, width), factors, (1, solved, i - first))
 
 
 def gain_of(x: Vector, row: int, i: int, j: int) -> float:
@@ -165,8 +207,8 @@ def gain_of(x: Vector, row: int, i: int, j: int) -> float:
 def eliminate(x: Vector, n: int, at: Places) -> None:
     """Eliminate the matrix, which need not be symmetric, from the leaves to the root, without pivots.
 
-    Its lower triangle remains, with inverses on the diagonal, and `gains` get the multiples of rows that are subtracted from
-    those above them. Rows and columns are added until their number is `stride`.
+    Its lower triangle remains as in `factorize`, and `gains` get the multiples of rows that are subtracted from those above
+    them. Rows and columns are added until their number is `stride`.
     """
     H, stride, gains = at.matrix, at.stride, at.gains
     for i in range(stride):
@@ -193,6 +235,7 @@ def eliminate(x: Vector, n: int, at: Places) -> None:
             if a != 0.0 or b != 0.0 or c != 0.0 or d != 0.0:
                 subtract_multiples(x, H + j * stride, at_row, stride, padded(first), (a, b, c, d))
             x[own], x[own + 1], x[own + 2], x[own + 3] = a, b, c, d
+    divide_rows(x, stride, at)
 
 
 def solve_by_gains(x: Vector, n: int, at: Places, R: int) -> None:
@@ -220,6 +263,6 @@ def solve_transposed(x: Vector, n: int, at: Places, b: int, solution: int) -> No
         x[solution + i] = 0.0
     for i in range(n - 1, -1, -1):
         x[solution + i] = x[b + i] * x[H + i * stride + i]
-        subtract_multiples(x, b, H + i * stride, 0, padded(i), (x[solution + i],))
+        subtract_multiples(x, b, H + i * stride, 0, padded(i), (x[b + i],))
     for j in range(n):
         subtract_multiples(x, solution, gains + j * stride, 0, stride, (x[solution + j],))

@@ -84,15 +84,15 @@ class AccelerationSlopes(NamedTuple):
 
 
 def acceleration_slopes(
-    s: RobotStages, paths: Paths, loop_rows: int, plain: bool, is_rigid: bool, by_loads: bool
+    s: RobotStages, paths: Paths, mapped_rows: int, plain: bool, is_rigid: bool, by_loads: bool
 ) -> AccelerationSlopes:  # fmt: skip
     """Return arrays for the stages of one robot, without functions."""
     n, bodies, nu, na = len(s.state.v), len(s.touching.bodies), len(s.state.control), len(s.state.act)
     lengths = -1 if plain else len(s.touching.model.rows.joint)
     contacts, rows = len(s.touching.contacts.gap), len(s.touching.model.rows.joint)
     capacity, m, none = contacts + rows, 6 * contacts + rows, MachineCall(0, np.zeros(0, np.int64))
-    at_joints, rigid = plain and not loop_rows, contacts if is_rigid else 0
-    at = places(Sizes(n, nu, na, bodies, loop_rows, lengths, rigid, rows, is_rigid, at_joints))
+    at_joints, rigid = plain and s.joints.driving.alike > 0, contacts if is_rigid else 0
+    at = places(Sizes(n, nu, na, bodies, mapped_rows, lengths, rigid, rows, is_rigid, at_joints))
     bundles = Bundles(
         np.zeros(2, np.int64), np.zeros((contacts, 2), np.int64), np.zeros(contacts), np.zeros(contacts, np.int64)
     )  # fmt: skip
@@ -104,7 +104,7 @@ def acceleration_slopes(
         velocity=np.zeros((bodies, 6)), velocity_seen=np.zeros((bodies, 6)), contact=contact_slopes(contacts, rigid),
         bundles=bundles, doubtful=np.zeros(capacity, bool), nonsmooth=np.zeros(nu + na, bool), increment=np.zeros(n),
         start=np.zeros((n, DIRECTIONS)),
-        pushes=np.zeros(loop_rows), probes=np.zeros((3, n + na)), by_differences=not plain, by_loads=by_loads,
+        pushes=np.zeros(mapped_rows), probes=np.zeros((3, n + na)), by_differences=not plain, by_loads=by_loads,
         impulses=np.zeros(m), responding=np.zeros(m), spare=np.zeros(m), slope=np.zeros((DIRECTIONS, DIRECTIONS)),
         rigid=rigid_answers(rigid, rows if is_rigid else 0), is_rigid=is_rigid,
         calls=SlopeCalls(*(none for _ in SlopeCalls._fields)),

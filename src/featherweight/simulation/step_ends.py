@@ -27,8 +27,9 @@ SMALL_TURN = 0.3  # [rad] angle below which series are used
 def write_velocity_rates(s: RobotStages, y: AccelerationSlopes) -> None:
     """Replace the rates of the acceleration by those of the velocity after a semi-implicit step, in the axes of its start."""
     n, h, at, x = len(y.after), s.numbers.step, y.at, y.numbers
-    for i in range(n * at.width):
-        x[at.rates + i] *= h
+    rates, size = at.rates, n * at.width
+    for i in range(size):
+        x[rates + i] *= h
     for i in range(n):
         x[at.rates + i * at.width + at.stride + i] += 1.0
     clear(y.increment)

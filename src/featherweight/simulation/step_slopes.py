@@ -87,12 +87,12 @@ def slopes_of(stages: StagesTable, model: StepModel, contacts: ContactStage) -> 
         if not robot.closed:
             joint[j.v_slice] = k
     plain = model.has_linear_forces and not (robot.closed and contacts.convex)
-    rows = model.forces.rows if robot.closed and plain else 0
+    rows = model.forces.rows if model.forces.mapped and plain else 0
     varies = model.in_fluid or robot.model.weight_compensated or model.drives_damp or model.nonlinear
     varies = varies or bool(model.damped_lengths)
     y = acceleration_slopes(s, Paths(joint, first, moves), rows, plain, rigid, not varies)
     by_q, by_v, mass, mapped = (matrix_at(y, place, n, n) for place in (y.at.by_q, y.at.by_v, y.at.mass, y.at.mapped))
-    late = rows if rigid else 0
+    late = rows if rigid and robot.closed else 0
     spread, swept = (matrix_at(y, place, rows, n) for place in (y.at.spread, y.at.swept))
     swept_after, mapped_after = matrix_at(y, y.at.swept_after, late, n), matrix_at(y, y.at.mapped_after, n, n)
     turned, jacobian, before = (matrix_at(y, place, bodies, 6, n) for place in (y.at.turned, y.at.jacobian, y.at.turned_before))
@@ -114,7 +114,7 @@ def slopes_of(stages: StagesTable, model: StepModel, contacts: ContactStage) -> 
 
     of_bodies = contacts.body_velocities.derivative("v") if bodies else None
     motions = contacts.body_velocities.derivative("q") if of_bodies and robot.closed else None
-    before_too, spanning = None if rigid else motions, spanning_slopes(robot) if rows else None
+    before_too, spanning = None if rigid else motions, spanning_slopes(robot) if rows and robot.closed else None
     calls: dict[str, Call] = {
         "dynamics": dynamics(robot, model.driven, struck_armature),
         "settled": dynamics(model.moving, model.armature_varies, s.inertias.armature) if model.settles else (None,),

@@ -57,7 +57,7 @@ from ..engine.loops.kernels import call_machine, subtract_multiples, sum_of_prod
 from ..model.tree import FLOATING, PLANAR
 from .robot_stages import turns
 from .slope_records import AccelerationSlopes
-from .smooth_motion import ordered_product
+from .smooth_motion import clear, ordered_product
 from .stage_records import FOUND, SOLVED, RobotStages
 
 ROUNDED = 1e-12  # [m, rad] gap that counts as zero
@@ -156,8 +156,7 @@ def begin_bundle(s: RobotStages, y: AccelerationSlopes, c: int, bundle: int, who
     for side in range(2):
         many.bodies[bundle, side] = body_of(s.touching.contacts, c, side)
         write_velocities_of_body(s, y, many.bodies[bundle, side], many.before[bundle])
-    for i in range(BLOCK):
-        y.contact.numbers[block + i] = 0.0
+    clear(y.contact.numbers[block : block + BLOCK])
     if whole:
         turn_bundle(s, y, bundle)
 
@@ -209,8 +208,7 @@ def add_bundle(s: RobotStages, y: AccelerationSlopes, bundle: int, whole: bool) 
 def write_straight_row(y: AccelerationSlopes, bundle: int, factors: int, straight: int) -> None:
     """Write a combination of the rows J of both bodies."""
     n, at, f = len(y.after), y.at, y.contact.numbers
-    for j in range(at.stride):
-        y.numbers[straight + j] = 0.0
+    clear(y.numbers[straight : straight + at.stride])
     for side in range(2):
         body = y.bundles.bodies[bundle, side]
         if body >= 0:
@@ -227,8 +225,7 @@ def write_row_of_bundle(
     """
     n, at, x, f, before = len(y.after), y.at, y.numbers, y.contact.numbers, y.bundles.before[bundle]
     write_straight_row(y, bundle, factors + WIDE, straight)
-    for j in range(2 * at.stride):
-        x[target + j] = 0.0
+    clear(x[target : target + 2 * at.stride])
     for side in range(2):
         body = y.bundles.bodies[bundle, side]
         if body >= 0:
@@ -415,8 +412,11 @@ def add_joint_row(
         for j in range(n):
             x[J + j] = sign * s.point.S[dof, j]
             change += x[J + j] * (y.after[j] - s.step.free[j])
-            x[seen + j] = sign * (x[at.arms + r * n + j] if y.by_differences else x[at.swept_after + dof * n + j])
-            if rows.holds[r] > 0:
+            if y.by_differences:
+                x[seen + j] = sign * x[at.arms + r * n + j]
+            elif y.calls.spanning_after.address != 0:
+                x[seen + j] = sign * x[at.swept_after + dof * n + j]
+            if rows.holds[r] > 0 and y.by_differences:
                 x[seen + j] += h * x[at.drifts + 2 * r * at.stride + j]
                 x[by_v + j] = h * x[at.drifts + (2 * r + 1) * at.stride + j]
     y.responding[at_row] = p.law.bias[at_row] + change

@@ -68,6 +68,12 @@ class LengthTable(NamedTuple):
     joint_at: Array  # (n,) index of each row's coordinate among the coordinates, -1 for none
     extra: int  # rows of moment arms beyond those of joints
 
+    @property
+    def is_linear(self) -> bool:
+        """Return whether all lengths are sums of multiples of coordinates, whose moment arms are constant."""
+        x = self.lengths
+        return not (len(x.node) or (x.frame[:, 1] != NOTHING).any() or x.powers[:, 1:].any())
+
     def bodies_of(self, i: int) -> list[int]:
         """Return the numbers of the bodies that a length connects; for strings, all bodies on their paths."""
         x = self.lengths
