@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+import mujoco
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
@@ -29,11 +30,6 @@ SHAPES = {
     "heights": 'type="hfield" hfield="hills"',
 }
 HILLS = '<hfield name="hills" nrow="3" ncol="3" size="1 1 .3 .1" elevation="0 .2 0 .5 1 .4 0 .3 .1"/>'
-SEARCHED = [
-    *("capsule cylinder", "capsule ellipsoid", "box cylinder", "box ellipsoid", "cylinder ellipsoid"),
-    *("cylinder cylinder", "ellipsoid ellipsoid", "cylinder mesh", "ellipsoid mesh", "capsule mesh"),
-]
-"""Pairs whose overlap a search finds to 1e-9 of their size, the normal to about 3e-5, and differences over 1e-3 to 3e-2."""
 STEP = 1e-6
 MOVES = 12  # velocities of both bodies, six of each
 GROUND = ("plane", "heights")
@@ -107,7 +103,7 @@ def rates_of(sim: fw.Simulation, T: Array, found: Found, c: int) -> tuple[Array,
     return motion, unique
 
 
-def differences(sim: fw.Simulation, T: Array, found: Found, c: int, step: float) -> dict[int, Array]:
+def differences(sim: fw.Simulation, T: Array, found: Found, c: int) -> dict[int, Array]:
     """Return the same rates of bodies that move by differences."""
     _, contacts, _ = found
     rates: dict[int, Array] = {}
@@ -118,12 +114,12 @@ def differences(sim: fw.Simulation, T: Array, found: Found, c: int, step: float)
         ends = []
         for sign in (1.0, -1.0):
             there = T.copy()
-            there[body] = moved(T[body], sign * step * np.eye(6)[k % 6])
+            there[body] = moved(T[body], sign * STEP * np.eye(6)[k % 6])
             count, after, _ = detected(sim, there)
             same = [i for i in range(count) if after.candidate[i] == contacts.candidate[c]]
             nearest = min(same, key=lambda i: float(np.linalg.norm(after.point[i] - contacts.point[c])))
             ends.append(np.concatenate([after.normal[nearest], after.point[nearest], after.gap[nearest : nearest + 1]]))
-        rates[k] = (ends[0] - ends[1]) / (2.0 * step)
+        rates[k] = (ends[0] - ends[1]) / (2.0 * STEP)
     return rates
 
 
@@ -135,8 +131,6 @@ def pairs() -> list[Any]:
 @pytest.mark.parametrize(("a", "b"), pairs(), ids=lambda x: str(x))
 def test_contacts_move_as_differences_of_detection_say(a: str, b: str) -> None:
     sim, rng = scene_of(a, b), np.random.default_rng(3)
-    searched = any(set(pair.split()) == {a, b} for pair in SEARCHED)
-    step, most = (1e-3, 0.1) if searched else (STEP, 1e-6)
     errors = []
     for _ in range(4):
         T = placed_at(sim, rng, -1e-3)
@@ -144,12 +138,12 @@ def test_contacts_move_as_differences_of_detection_say(a: str, b: str) -> None:
         for c in range(found[0]):
             motion, unique = rates_of(sim, T, found, c)
             if unique and found[1].gap[c] < 0.0:
-                for k, expected in differences(sim, T, found, c, step).items():
+                for k, expected in differences(sim, T, found, c).items():
                     errors.append(np.abs(motion[k] - expected).max() / max(1.0, np.abs(expected).max()))
     assert errors
-    assert np.quantile(errors, 0.9) < most
-    if not searched and "mesh" not in (a, b):  # several points of MuJoCo for two meshes jump
-        assert max(errors) < most
+    assert np.quantile(errors, 0.9) < 1e-6
+    if "mesh" not in (a, b):  # several points of MuJoCo for two meshes jump
+        assert max(errors) < 1e-6
 
 
 def test_ellipsoids_move_as_their_closest_points() -> None:
@@ -207,7 +201,7 @@ def test_a_box_lying_on_a_box_slides_over_edges_of_both() -> None:
     for c in range(found[0]):
         motion, unique = rates_of(sim, T, found, c)
         assert unique
-        for k, expected in differences(sim, T, found, c, STEP).items():
+        for k, expected in differences(sim, T, found, c).items():
             if k % 6 not in (3, 4):  # faces that tilt leave other points
                 np.testing.assert_allclose(motion[k], expected, rtol=0.0, atol=1e-7)
 
@@ -240,8 +234,35 @@ def compare(sim: fw.Simulation, T: Array, most: float = 1e-6) -> None:
     for c in np.flatnonzero(found[1].gap[: found[0]] < 0.0).tolist():
         motion, unique = rates_of(sim, T, found, c)
         assert unique
-        for k, expected in differences(sim, T, found, c, STEP).items():
+        for k, expected in differences(sim, T, found, c).items():
             np.testing.assert_allclose(motion[k], expected, rtol=0.0, atol=most)
+
+
+@pytest.mark.parametrize(("a", "b"), [*itertools.product(["cylinder", "capsule"], ["brick", "cylinder"]), ("cylinder", "box")])
+def test_lines_on_sides_that_are_slightly_inclined_to_a_face_move_with_the_normal(a: str, b: str) -> None:
+    """Check MuJoCo's lines along a side that lies on a face: their ends, and where they leave the face."""
+    sim, height = scene_of(a, b), {"brick": 0.15, "cylinder": 0.12, "box": 0.15}[b]
+    side = sim._plant.contacts.bodies.index("a") if a != b else 1
+    for tilt in (-0.01, -0.02):  # so that the deepest point is an end of the line
+        T = np.tile(np.eye(4), (2, 1, 1))
+        T[side, :3, :3] = Rotation.from_euler("yz", [0.5 * np.pi + tilt, 0.3]).as_matrix()
+        T[side, :3, 3] = 0.05, 0.01, height + (0.1 if a == "cylinder" else 0.06) - 0.004
+        compare(sim, T)
+
+
+def test_a_cylinder_that_lies_across_the_edge_of_a_box_touches_its_upper_face_as_in_mujoco() -> None:
+    """Check the gaps where an end of the cylinder is parallel to a side of the box."""
+    shapes = "".join(f"<body><freejoint/><geom {SHAPES[name]}/></body>" for name in ("box", "cylinder"))
+    model = mujoco.MjModel.from_xml_string(f"<mujoco><worldbody>{shapes}</worldbody></mujoco>")
+    data = mujoco.MjData(model)
+    turn = Rotation.from_euler("y", 0.5 * np.pi + 0.02)
+    data.qpos[7:] = [0.0, 0.01, 0.246, *np.roll(turn.as_quat(), 1)]
+    mujoco.mj_forward(model, data)
+    sim, T = scene_of("cylinder", "box"), np.tile(np.eye(4), (2, 1, 1))
+    side = sim._plant.contacts.bodies.index("a")
+    T[side, :3, :3], T[side, :3, 3] = turn.as_matrix(), data.qpos[7:10]
+    count, contacts, _ = detected(sim, T)
+    np.testing.assert_allclose(np.sort(contacts.gap[:count]), np.sort(data.contact.dist), rtol=0.0, atol=1e-8)
 
 
 def test_where_surfaces_leave_the_point_open_the_motion_is_not_unique() -> None:

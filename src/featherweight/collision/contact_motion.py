@@ -23,14 +23,14 @@ which turns with the first face, and g' enter the equation of the edge, and with
 
 from __future__ import annotations
 
-from math import floor, sqrt
+from math import cos, floor, pi, sin, sqrt
 from typing import NamedTuple
 
 import numpy as np
 
 from ..array_types import Booleans, Integers, Matrix, Tensor, Vector
-from .collision_scene import BOX, CAPSULE, CYLINDER, ELLIPSOID, HEIGHTS, HULL, SPHERE, CollisionScene
-from .convex_contacts_by_file import OPPOSED
+from .collision_scene import BOX, CAPSULE, CYLINDER, ELLIPSOID, HEIGHTS, HULL, ROUND, SPHERE, CollisionScene
+from .convex_contacts_by_file import CORNERS, IN_FACE, OPPOSED
 from .height_fields import FieldArrays, normal_and_height, vertex_of
 from .triples import (
     Triple,
@@ -54,6 +54,7 @@ GIVEN = 6  # U along both tangents, d along both, and U and w along the normal
 RATES = 6  # those of the normal along both tangents, of the point along the axes, and of the gap
 NEAR_LINE = 1e-6  # distance from a line of a height field's grid, in cells, below which a point is on it
 ON_SURFACE = 1e-3  # distance from a surface, relative to the size of the shape, below which a point is on it
+BESIDE = 1e-5  # sine of the angle around a cylinder's axis between a line on its side and the normal above which they differ
 LEAST_PIVOT = 1e-12  # relative pivot below which an equation repeats others
 
 
@@ -70,6 +71,7 @@ class SurfacesWork(NamedTuple):
     bounds: Integers  # (2,) 0, 1 or 2 directions in which an edge of a face, or the end of an edge, bounds the point
     bound: Matrix  # (2, 2) direction of the edge of a face on which the point is
     rise: Matrix  # (2, 2) rate at which a point that slips on the surface moves along the normal, if they are not perpendicular
+    lift: Matrix  # (2, 2) rate at which a line along a side moves along the normal, as the normal turns
     known: Booleans  # (2,) whether the point is on the surface; several points of MuJoCo for two meshes are not
     off: Vector  # (2,) sine of the angle between the normal and that of a face
     tilt: Matrix  # (2, 2) the vector k of the face of each shape that is nearest to the normal
@@ -83,11 +85,11 @@ class SurfacesWork(NamedTuple):
 def surfaces_work() -> SurfacesWork:
     """Return workspace for one contact."""
     flats, bounds, chosen = np.zeros(2, np.int64), np.zeros(2, np.int64), np.zeros(1, np.int64)
-    edge, bound, rise, tilt = np.zeros((4, 2, 2))
+    edge, bound, rise, lift, tilt = np.zeros((5, 2, 2))
     equations, off, heights = np.zeros((UNKNOWNS, UNKNOWNS + GIVEN)), np.zeros(2), np.zeros(2)
     known, opposed, axes = np.ones(2, bool), np.zeros(2, bool), np.zeros((3, 3))
     return SurfacesWork(
-        flats, edge, np.zeros((2, 2, 2)), bounds, bound, rise, known, off, tilt, opposed, axes, equations, chosen, heights
+        flats, edge, np.zeros((2, 2, 2)), bounds, bound, rise, lift, known, off, tilt, opposed, axes, equations, chosen, heights
     )  # fmt: skip
 
 
@@ -137,7 +139,7 @@ def are_clipped(scene: CollisionScene, shapes: tuple[int, int], work: SurfacesWo
 
 def write_rates(work: SurfacesWork, on_ground: bool, motion: Matrix) -> None:
     """Write the rates, from the solution of the equations."""
-    gap, ahead, rise = work.heights[0], work.heights[1], work.rise
+    gap, ahead, rise, lift = work.heights[0], work.heights[1], work.rise, work.lift
     for i in range(RATES):
         for j in range(6):
             motion[i, j] = 0.0
@@ -155,6 +157,9 @@ def write_rates(work: SurfacesWork, on_ground: bool, motion: Matrix) -> None:
         moved = sign * direct(0, k, ahead), sign * direct(1, k, ahead)  # U(p_a)
         slip_b = slip[0] - gap * turn[0] + moved[0], slip[1] - gap * turn[1] + moved[1]
         up_a, up_b = rise[0, 0] * slip[0] + rise[0, 1] * slip[1], rise[1, 0] * slip_b[0] + rise[1, 1] * slip_b[1]
+        relative = turn[0] - (sign if k == 2 else 0.0), turn[1] - (sign if k == 3 else 0.0)  # n' - d
+        up_a += lift[0, 0] * relative[0] + lift[0, 1] * relative[1]
+        up_b -= lift[1, 0] * turn[0] + lift[1, 1] * turn[1]
         motion[0, column], motion[1, column], motion[5, column] = turn[0], turn[1], opens + up_a - up_b
         if on_ground:
             farther = gap - ahead
@@ -378,7 +383,7 @@ def describe(scene: CollisionScene, g: int, P: Vector, x: Triple, m: Triple, wor
     y, k = seen_from(P, x), turned_back(P, m)
     work.flats[side], work.bounds[side], work.off[side], work.known[side], work.opposed[side] = 0, 0, 0.0, True, False
     for i in range(2):
-        work.edge[side, i] = work.bound[side, i] = work.rise[side, i] = 0.0
+        work.edge[side, i] = work.bound[side, i] = work.rise[side, i] = work.lift[side, i] = 0.0
         for j in range(2):
             work.radii[side, i, j] = 0.0
     if kind == SPHERE:
@@ -490,16 +495,46 @@ def describe_capsule(P: Vector, size: Vector, y: Triple, m: Triple, work: Surfac
     """Write the side of a capsule, or one of its ends.
 
     A capsule that lies on a plane has a point for each of its ends, even if it is inclined and one of the points is inside it.
+    Where it lies on the face of another shape, MuJoCo takes the line on its side, which may be slightly inclined, and its ends.
     """
     axis, tolerance, end = (P[2], P[5], P[8]), ON_SURFACE * (size[0] + size[1]), size[1] if y[2] > 0.0 else -size[1]
-    at_end = abs(length_of((y[0], y[1], y[2] - end)) - size[0]) < tolerance
-    aside = abs(y[2]) < size[1] * (1.0 - NEAR) and abs(length_of((y[0], y[1], 0.0)) - size[0]) < tolerance
-    if aside and abs(inner(axis, m)) < (PARALLEL if at_end else ON_SURFACE):
-        set_edge(work, side, axis)
-        add_radius(work, side, outer(m, axis), size[0])
+    from_end = abs(length_of((y[0], y[1], y[2] - end)) - size[0])
+    along_axis, far = abs(inner(axis, m)), sqrt(y[0] * y[0] + y[1] * y[1])
+    from_side = min(abs(far - size[0]), abs(far - size[0] * sqrt(1.0 - along_axis * along_axis)))
+    inside = abs(y[2]) < size[1] * (1.0 - NEAR)
+    aside = inside if along_axis < PARALLEL else along_axis < IN_FACE and from_side + NEAR * NEAR * size[0] < from_end
+    if aside and from_side < tolerance:
+        if inside:
+            set_edge(work, side, axis)
+        add_side(work, side, P, size, y, turned_back(P, m))
     else:
         add_round(work, side, size[0])
-        work.known[side] = at_end
+        work.known[side] = from_end < tolerance
+
+
+def add_side(work: SurfacesWork, side: int, P: Vector, size: Vector, y: Triple, k: Triple) -> None:
+    """Add the radius r around the axis u of a cylinder or a capsule to R.
+
+    MuJoCo's line along the side, which may be slightly inclined, is at r (m - (m . u) u) from the axis. R is r (1 - u uT)
+    there, and the line moves along the normal too. If m is the normal of other deepest points, its motion is unknown.
+    """
+    n, axis, r = row(work.axes, 0), (P[2], P[5], P[8]), size[0]
+    sine, far = sqrt(k[0] * k[0] + k[1] * k[1]), sqrt(y[0] * y[0] + y[1] * y[1])
+    work.known[side] = y[0] * k[0] + y[1] * k[1] > 0.0 and abs(y[0] * k[1] - y[1] * k[0]) < BESIDE * r * sine
+    u, w = along_tangents(axis, work)
+    projected, up = abs(far - r * sine) < abs(far - r), inner(axis, n) / (sine * sine)
+    scale = r / (sine * sine * sine)
+    if projected:
+        add_round(work, side, r)
+        scale = -r
+        work.rise[side, 0], work.rise[side, 1] = up * u, up * w
+        work.lift[side, 0], work.lift[side, 1] = r * up * u, r * up * w
+    R = work.radii[side]
+    a, b = (u, w) if projected else (-w, u)
+    R[0, 0] += scale * a * a
+    R[0, 1] += scale * a * b
+    R[1, 0] += scale * a * b
+    R[1, 1] += scale * b * b
 
 
 def is_on_axis(scene: CollisionScene, g: int, P: Vector, x: Triple) -> bool:
@@ -565,16 +600,21 @@ def describe_cylinder(P: Vector, size: Vector, y: Triple, k: Triple, work: Surfa
     if sine < PARALLEL or (sine < abs(k[2]) and not on_rim):
         set_face(work, side, times(1.0 if k[2] > 0.0 else -1.0, axis))
         work.bounds[side] = 2 if on_rim else 0
+        for i in range(0 if on_rim else CORNERS + ROUND):  # sides of MuJoCo's polygon for the end, and of the other one
+            count = CORNERS if i < CORNERS else ROUND
+            middle = (2.0 * i + 1.0) * pi / count
+            if abs(y[0] * cos(middle) + y[1] * sin(middle) - size[0] * cos(pi / count)) < NEAR * size[0]:
+                set_bound(work, side, 1, turned(P, (-sin(middle), cos(middle), 0.0)))
         return
-    if abs(k[2]) < PARALLEL and abs(y[2]) < size[1] * (1.0 - NEAR):
-        set_edge(work, side, axis)
-    if on_rim and sine < abs(k[2]):  # MuJoCo's other points at this angle from the farthest one turn with it
-        set_face(work, side, times(1.0 if k[2] > 0.0 else -1.0, axis))
-        work.flats[side] = 0
+    if sine >= abs(k[2]):
+        if abs(y[2]) < size[1] * (1.0 - NEAR):
+            set_edge(work, side, axis)
+        add_side(work, side, P, size, y, k)
+        return
+    set_face(work, side, times(1.0 if k[2] > 0.0 else -1.0, axis))  # MuJoCo's other points at this angle turn with the farthest
+    work.flats[side] = 0
     around = along_tangents(turned(P, (-k[1] / sine, k[0] / sine, 0.0)), work)
-    way = size[0] * around[0], size[0] * around[1]
-    if on_rim:
-        way = along_tangents(turned(P, (-y[1], y[0], 0.0)), work)
+    way = along_tangents(turned(P, (-y[1], y[0], 0.0)), work)
     R = work.radii[side]
     R[0, 0], R[0, 1] = way[0] * around[0] / sine, way[0] * around[1] / sine
     R[1, 0], R[1, 1] = way[1] * around[0] / sine, way[1] * around[1] / sine

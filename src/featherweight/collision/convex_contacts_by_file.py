@@ -35,7 +35,7 @@ from .triples import (
 OPPOSED = 0.996  # least cosine between the normal of a face and the opposite of that of another in contact
 IN_FACE = 0.0888  # greatest sine of the angle between an edge and a face in contact
 MOST = 4  # contacts of two faces
-STRAIGHT = 0.7  # least cosine between the normal of a face in contact with an edge and that of the deepest point
+STRAIGHT = 0.7  # least cosine between the normal of the deepest point and that of an end of a cylinder, or a face at an edge
 CORNERS = 16  # of an end of a cylinder
 
 
@@ -108,7 +108,7 @@ def distinct_corners(work: CollisionWork, corners: Integers, side: int, places: 
 
 
 def faces_at(hulls: Hulls, shape: ConvexShape, at: tuple[Matrix, int], facing: TripleLike, faces: Integers) -> int:
-    """Write the faces that contain a number of corners, or the end of a cylinder towards `facing`; return their number.
+    """Write the faces that contain a number of corners, or the end of a cylinder nearly towards `facing`; return their number.
 
     Without any, a face of a box whose normal is nearly `facing` takes their place.
     """
@@ -117,8 +117,9 @@ def faces_at(hulls: Hulls, shape: ConvexShape, at: tuple[Matrix, int], facing: T
     if shape.kind == CAPSULE:
         return 0
     if shape.kind == CYLINDER:
-        faces[0] = 4 if inner(axis_of(shape.P, 2), facing) > 0.0 else 5
-        return 1
+        cosine = inner(axis_of(shape.P, 2), facing)
+        faces[0] = 4 if cosine > 0.0 else 5
+        return 1 if abs(cosine) > STRAIGHT else 0
     if shape.kind == BOX:
         for face in range(6):
             sign, inside = 1.0 - 2.0 * (face % 2), True

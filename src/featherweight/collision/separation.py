@@ -7,6 +7,7 @@ from math import sqrt
 from ..array_types import Vector
 from .closest_points import closest, weighted
 from .convex_shapes import ConvexShape, farthest_point
+from .curved_contacts import is_curved, refined
 from .penetration import deepest, weights_of_face
 from .query_tables import SearchWork
 from .triples import Triple, TripleLike, along, inner, length_of, minus, plus, position_of, times
@@ -61,6 +62,9 @@ def gap_of_convex(one: ConvexShape, other: ConvexShape, size: float, bounds: tup
         gap = -work.planes[f, 3] - rounding
         x, y = points_of_face(work, f)
         work.face[0] = f
+    if is_curved(one) or is_curved(other):
+        x, y, n = refined(one, other, (x, y, n), size, work)
+        gap = inner(n, minus(x, y)) - rounding
     write_nearest(work.nearest, along(x, -one.rounding, n), along(y, other.rounding, n), n)
     return gap
 
