@@ -442,17 +442,17 @@ class Unknowns:
         ahead, behind = (self.inertial_parameters(x + s * np.diag(small)).reshape(len(x), -1) for s in (1.0, -1.0))
         return np.asarray(((ahead - behind) / (2.0 * small[:, None])).T)
 
-    def force_slopes(self, x: Vector, v: Matrix, a: Matrix, dry: Matrix, limits: Matrix) -> Array:
+    def force_slopes(self, x: Vector, v: Matrix, a: Matrix, dry: Matrix, limits: Matrix, compliance: Matrix) -> Array:
         """Return the derivatives (robots, nv, p) of joint forces by unknowns that act at joints.
 
-        `v` are velocities after a step, `a` accelerations, `dry` and `limits` forces (robots, nv) of both in it. Dry friction
-        that sticks does not depend on its greatest value. Forces of limits and of dry friction that sticks are inversely
-        proportional to their compliance at the same velocity.
+        `v` are velocities after a step, `a` accelerations, `dry` and `limits` forces (robots, nv) of both in it, and
+        `compliance` the `weight_slopes`. Dry friction that sticks does not depend on its greatest value. Forces of limits and of
+        dry friction that sticks are inversely proportional to their compliance at the same velocity.
         """
         most = self._greatest_friction(x)
         slides = np.abs(dry) > (1.0 - 1e-6) * most
         if self.scale_friction:
-            found = np.multiply(-(limits + np.where(slides, 0.0, dry))[..., None], self.weight_slopes(x))
+            found = np.multiply(-(limits + np.where(slides, 0.0, dry))[..., None], compliance)
         else:
             found = np.zeros((*v.shape, len(x)))
         joints = _with_armature(self._robot)
