@@ -40,7 +40,6 @@ CORNER = 1.345  # residuals beyond so many deviations count linearly in Huber's 
 FREEDOM = 4.0  # of Student's distribution
 MEDIAN = 1.4826  # deviation of normal noise relative to its median absolute value
 SMALL_STEP = 5e-2  # square of the last step of each unknown, in its deviations: a fifth of a deviation
-LEFT = 0.25  # square of what is left after the last step, for each unknown, in its deviations: starts remove most of it
 NEARLY = 1e-3  # decrease relative to the objective at the last step
 RISE = 1.1  # factor of the loss of a window above which its start moves less
 SHORTER_STEPS = 1e-1, 1e1, 1e3  # damping of such starts
@@ -221,16 +220,15 @@ def fit(
         prior, (unknowns.field("lower"), unknowns.field("upper")), law, {name: _given_noise(name, read) for name in names},
         {name: _least_noise(source, read) for name, source in sources.items()},
     )  # fmt: skip
-    x, total, noise = unknowns.field("initial"), 0, None
+    x, total = unknowns.field("initial"), 0
     stages = _stages(read, round(window / sim.dt), 2 * sim.robot.nv, len(unknowns))
     for windows in stages:
         problem = _Problem(Shooting(unknowns, read, sources, windows), terms)
         offsets = {column: float(x[k]) for column, k in unknowns.offsets}
         delays = {name: float(x[k]) for name, k in unknowns.delays.items()}
         begun = first_states(problem.shooting.simulation(x), read, sources, windows, offsets, delays)
-        found = _minimized(problem, x, begun, noise, iterations, rough=windows is not stages[-1])
+        found = _minimized(problem, x, begun, iterations, rough=windows is not stages[-1])
         x, total = found.point.x, total + found.iterations
-        noise = found.noise if windows.steps == stages[-1].steps else None  # short windows fit better
     return _result(sim, problem, found._replace(iterations=total), errors)
 
 
@@ -252,10 +250,8 @@ def _stages(logs: Sequence[CheckedLog], steps: int, states: int, unknowns: int) 
     return stages
 
 
-def _minimized(
-    problem: _Problem, x: Vector, starts: Starts, noise: dict[str, Vector] | None, iterations: int, rough: bool
-) -> _Found:
-    """Return the best point; a `rough` fit ends early. `noise` is known from a fit of some of the windows."""
+def _minimized(problem: _Problem, x: Vector, starts: Starts, iterations: int, rough: bool) -> _Found:
+    """Return the best point; a `rough` fit ends early."""
     shooting = problem.shooting
     places = shooting.places(x)
     point = _Point(x, starts, *shooting.predicted(x, starts, places, x), places)
@@ -265,65 +261,41 @@ def _minimized(
         raise SimulationError(
             f"the window of the log from {at:g} s fails at the initial values; give others, or shorter windows", at
         )
-    settled, noise = noise is not None, noise or _noise(problem, point, None)
+    noise = _noise(problem, point, None)
     damping, converged, taken, was_near = FIRST_DAMPING, False, 0, False
     while taken < iterations:
         taken += 1
         point = _continued(problem, point, noise)
         grams = _grams(problem, point, noise)
-        if taken > 1 or not settled:
-            now = _noise(problem, point, (grams, noise))
-            settled, noise = _is_settled(now, noise), now
+        noise, before = _noise(problem, point, (grams, noise)), noise
         N = normal_equations(grams, noise, problem.terms.prior, point.x)
         objective = _objective(problem, point, noise)
         found = None
         while damping < MOST_DAMPING:
             step = solved(N, point.x, problem.terms.bounds, damping)
             trial = _trial(problem, point, N, step, noise)
-            reached = np.inf if trial.motion.failed.any() else _objective(problem, trial, noise)
-            if reached <= objective + 1e-9 * abs(objective):
+            if not trial.motion.failed.any() and _objective(problem, trial, noise) <= objective + 1e-9 * abs(objective):
                 found = trial
                 break
             if _is_small(step, objective, len(x), rough):
                 break
             damping = max(10.0 * damping, FIRST_DAMPING)
-        small = _is_small(step, objective, len(x), rough)
-        near = not rough and step.deviations < SMALL_STEP * len(x)
-        small, was_near = small or (near and was_near), near  # starts in contact may go on to move
-        if found is not None and not (small or rough) and damping <= FIRST_DAMPING:
-            if _remainder(problem, point, found, step, noise) < LEFT * len(x):
-                now = _noise(problem, found, (grams, noise))
-                small, settled, noise = True, _is_settled(now, noise), now
+        settled = all((np.abs(noise[n] - before[n]) <= SMALL_CHANGE * noise[n]).all() for n in noise)
         if found is not None:
             point = found
             if shooting.unknowns.delays:
                 point.places = shooting.places(point.x)
                 point.residuals, point.motion = shooting.predicted(point.x, point.starts, point.places, point.x)
         damping = 0.1 * damping if damping > 1e-12 else 0.0
+        small = _is_small(step, objective, len(x), rough)
+        near = not rough and step.deviations < SMALL_STEP * len(x)
+        small, was_near = small or (near and was_near), near  # starts in contact may go on to move
         if small and (settled or rough):
             converged = True
             break
         if found is None and not small:
             break
     return _Found(point, grams, noise, converged, taken)
-
-
-def _is_settled(noise: Mapping[str, Vector], before: Mapping[str, Vector]) -> bool:
-    return all((np.abs(noise[n] - before[n]) <= SMALL_CHANGE * noise[n]).all() for n in noise)
-
-
-def _remainder(problem: _Problem, point: _Point, after: _Point, step: Step, noise: Mapping[str, Vector]) -> float:
-    """Return the sum of squares of what residuals after a step differ from their linear model, in units of noise.
-
-    The second difference of residuals over both halves of the step is half of that. A step from there would remove at most this
-    sum, and is therefore at most as long, in deviations.
-    """
-    shooting, x = problem.shooting, point.x + 0.5 * step.unknowns
-    half, motion = shooting.predicted(x, point.starts.moved(shooting.robot, 0.5 * step.starts), point.places, point.x)
-    if motion.failed.any():
-        return np.inf
-    apart = {name: 2.0 * (after.residuals[name] - 2.0 * r + point.residuals[name]) / noise[name] for name, r in half.items()}
-    return float(sum((x * x).sum() for x in apart.values()))
 
 
 def _continued(problem: _Problem, point: _Point, noise: Mapping[str, Vector]) -> _Point:

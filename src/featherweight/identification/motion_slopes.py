@@ -6,7 +6,8 @@ A step takes a state s, unknowns x and inputs to s+ = f(s, x). The slopes S of t
 
 The states of all windows are known, so that A and D of all steps are computed at once, in a fleet with a robot at each state.
 Unknowns that act as joint forces F have D = B ∂F/∂x with B = ∂f/∂tau. Inertial parameters π have F = -Y(q, v, a) π with the
-regressor Y and the acceleration a of the step (Atkeson, An and Hollerbach 1986). All others have differences of single steps.
+regressor Y and the acceleration a of the step (Atkeson, An and Hollerbach 1986). Latencies shift inputs, by which steps have
+derivatives. All others have differences of single steps.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ from ..engine.loops.kernels import CompiledLoop, Table, aligned_numbers, subtrac
 from ..model.model import MovingJoint
 from ..model.types import JointType
 from ..robot.robot import Robot
+from ..simulation.derivatives import StepDerivatives
 from ..simulation.simulation import Simulation
-from .unknowns import OF_INPUTS, Unknowns
+from .unknowns import LATENCY, Unknowns
 
 DIFFERENCE = 1e-5  # of unknowns, relative to their scale
 AXES = {JointType.FLOATING: 3, JointType.PLANAR: 2}  # numbers of linear velocities
@@ -63,18 +65,35 @@ def step_slopes(
     A, B = (x[:, nv:] if straight else x for x in (found.A, found.B))
     forces = _force_slopes(sim, unknowns, x, before, after, inputs)
     D = np.empty((n, A.shape[1], len(others)))
-    ends = _ends(sim, before, inputs) if len(others) else after  # without impulses of earlier steps, as all steps below
+    differ = any(unknowns.list[k].kind != LATENCY for k in others)
+    ends = _ends(sim, before, inputs) if differ else after  # without impulses of earlier steps, as all steps below
     for place, k in enumerate(others.tolist()):
+        if unknowns.list[k].kind == LATENCY:
+            D[..., place] = _slopes_by_latency(unknowns, x, k, inputs_of, found)[:, -A.shape[1] :]
+            continue
         small = DIFFERENCE * max(unknowns.list[k].scale, abs(x[k]))
         small = -small if x[k] + small > unknowns.list[k].upper else small
         other = x.copy()
         other[k] += small
         sim.vary(**unknowns.arguments_of(other[None], n))
-        moved = _ends(sim, before, inputs_of(other) if unknowns.list[k].kind in OF_INPUTS else inputs)
+        moved = _ends(sim, before, inputs)
         D[:, -nv:, place] = (moved[1] - ends[1]) / small
         if not straight:
             D[:, :nv, place] = sim.robot.difference(ends[0], moved[0]) / small
     return StepSlopes(A, B, D, others, forces, sim.dt if straight else 0.0)
+
+
+def _slopes_by_latency(
+    unknowns: Unknowns, x: Vector, k: int, inputs_of: Callable[[Vector], Mapping[str, Any]], found: StepDerivatives
+) -> Array:  # fmt: skip
+    """Return the derivatives (n, 2 nv) of states after steps by a latency, on which inputs depend linearly between samples."""
+    later = x.copy()
+    later[k] += DIFFERENCE * unknowns.list[k].scale
+    total: Array = np.zeros(found.A.shape[:2])
+    for name, u in inputs_of(later).items():
+        change = (u - inputs_of(x)[name]) / (later[k] - x[k])
+        total += np.matmul(found.B if name == "tau" else found.B_control, change[..., None])[..., 0]
+    return total
 
 
 def _ends(sim: Simulation, before: tuple[Matrix, Matrix], inputs: Mapping[str, Any]) -> tuple[Matrix, Matrix]:
@@ -101,6 +120,8 @@ def _force_slopes(
     compliance = unknowns.weight_slopes(x) if unknowns.scale_friction else np.zeros((nv, 0))
     by_parameters = np.ascontiguousarray(unknowns.inertial_slopes(x)[:, columns])
 
+    gains = [k for _, k in unknowns.gains if unknowns.as_forces[k]] if "control" in inputs else []
+
     def forces(some: slice) -> Array:
         F = unknowns.force_slopes(x, u[some], a[some], dry[some], limits[some], compliance)
         if len(columns):
@@ -108,6 +129,8 @@ def _force_slopes(
             F[..., columns] -= Y @ by_parameters
         for velocity, k in unknowns.drives:
             F[:, velocity, k] = inputs["tau"][some, velocity] / x[k] if "tau" in inputs else 0.0
+        if gains:
+            F[..., gains] = unknowns.drive_slopes(x, before[0][some], before[1][some], inputs["control"][some])
         return F
 
     return forces

@@ -20,6 +20,7 @@ from ..names import UnknownNameError, choose_from
 from ..robot.robot import Robot
 from ..simulation.inverse_weights import Inertias, inverse_mass_matrix, weights_of_dofs
 from ..simulation.simulation import Simulation
+from ..simulation.variation import with_gains
 from .consistency import parameters_of, pseudo_inertia
 from .consistent_fit import measure
 
@@ -37,7 +38,6 @@ OF_CONTACTS = FRICTION, *SOLREF, *SOLIMP
 KINDS = (*OF_JOINTS, *OF_BODIES, PAYLOAD, POSITION, *OF_CONTACTS, GAIN, DELAY, LATENCY)
 OF_INERTIA = ARMATURE, *OF_BODIES, PAYLOAD  # kinds that change inverse inertias
 MEASURED = OFFSET, DELAY  # kinds that change measurements, not the motion
-OF_INPUTS = DRIVE, LATENCY  # kinds that change the inputs of steps
 TYPICAL = {
     ARMATURE: 0.05, DAMPING: 0.2, DRY: 0.2, STIFFNESS: 1.0, CENTER: 0.02, POSITION: 0.02, INERTIA: 0.3, PAYLOAD: 0.5,
     FRICTION: 0.5,
@@ -138,7 +138,7 @@ class Unknowns:
         self._tendons = {t.name: t for t in sim.forces.tendons}
         self._rows: dict[str, list[tuple[Array, float, int]]] = {}  # of FIELD: rows, value of a factor of one, unknown
         self._armature: list[tuple[int, int]] = []
-        self._gains: list[tuple[int, int]] = []
+        self.gains: list[tuple[int, int]] = []  # (actuator, unknown)
         self.drives: list[tuple[int, int]] = []  # (velocity, unknown)
         self.offsets: list[tuple[int, int]] = []  # (coordinate, unknown)
         self.delays: dict[str, int] = {}
@@ -312,7 +312,7 @@ class Unknowns:
         return 0.0
 
     def _of_drive(self, drive: int, k: int) -> float:
-        self._gains.append((drive, k))
+        self.gains.append((drive, k))
         return 1.0
 
     def _of_channel(self, channel: str, k: int) -> float:
@@ -364,9 +364,9 @@ class Unknowns:
             found["limits"] = np.ones((len(X), self.simulation.forces.rows))
             for row, gap, k in self._backlash:
                 found["limits"][:, row] = X[:, k] / gap
-        if self._gains:
+        if self.gains:
             found["gains"] = np.ones((len(X), len(self.simulation.forces.actuators)))
-            for drive, k in self._gains:
+            for drive, k in self.gains:
                 found["gains"][:, drive] = X[:, k]
         if self._shapes:
             found["shape_offsets"] = np.zeros((len(X), len(self._robot.shapes), 3))
@@ -399,8 +399,22 @@ class Unknowns:
         """
         if self._robot.closed:
             return np.zeros(len(self), bool)
-        others = {*OF_CONTACTS, POSITION, BACKLASH, GAIN, STIFFNESS, LATENCY, *(OF_INERTIA if self._scale_contacts else ())}
+        others = {*OF_CONTACTS, POSITION, BACKLASH, STIFFNESS, LATENCY, *(OF_INERTIA if self._scale_contacts else ())}
+        others |= set() if self.simulation.has_explicit_drives else {GAIN}
         return np.array([u.moves and u.kind not in others for u in self.list])
+
+    def drive_slopes(self, x: Vector, q: Matrix, v: Matrix, control: Matrix) -> Array:
+        """Return the derivatives (robots, nv, gains) of joint forces of actuators by their gains, in the order of `gains`."""
+        forces, factors = self.simulation.forces, np.ones(len(self.simulation.forces.actuators))
+        factors[[drive for drive, _ in self.gains]] = [x[k] for _, k in self.gains]
+        numbers = with_gains(forces, factors[None])
+        here, found = forces.of_drives(q, v, control, numbers), np.empty((*v.shape, len(self.gains)))
+        for i, (drive, k) in enumerate(self.gains):
+            small = 1e-6 * max(self.list[k].scale, abs(x[k]))
+            ahead = factors.copy()
+            ahead[drive] += small
+            found[..., i] = (forces.of_drives(q, v, control, with_gains(forces, ahead[None])) - here) / small
+        return found
 
     @cached_property
     def _scale_contacts(self) -> bool:
