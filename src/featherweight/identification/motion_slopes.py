@@ -35,8 +35,8 @@ TURN = 1e-6  # [rad, m] difference of configurations
 class StepSlopes(NamedTuple):
     """Derivatives of steps: by the state before, A (n, 2 nv, 2 nv), by joint forces, B (n, 2 nv, nv), and by unknowns.
 
-    The latter are B times those of joint forces, which `forces` returns for some steps, plus D (n, 2 nv, q) of unknowns that are
-    no forces. With a step h > 0, only the rows of velocities v+ (n, nv, .) are there, and positions are q+ = q + h v+.
+    The latter are B times those of joint forces, which `forces` returns for some steps, plus D (n, 2 nv, q) of unknowns that
+    are no forces. With a step h > 0, only the rows of velocities v+ (n, nv, .) are there, and positions are q+ = q + h v+.
     """
 
     A: Array
