@@ -459,9 +459,9 @@ class Unknowns:
     def force_slopes(self, x: Vector, v: Matrix, a: Matrix, dry: Matrix, limits: Matrix, compliance: Matrix) -> Array:
         """Return the derivatives (robots, nv, p) of joint forces by unknowns that act at joints.
 
-        `v` are velocities after a step, `a` accelerations, `dry` and `limits` forces (robots, nv) of both in it, `compliance`
-        the `weight_slopes`. Dry friction that sticks does not depend on its greatest value. Forces of limits and of dry friction
-        that sticks are inversely proportional to their compliance at the same velocity.
+        `v` are velocities after a step, `a` accelerations, `dry` and `limits` forces (robots, nv) of both in it, and
+        `compliance` is that of `weight_slopes`. Dry friction that sticks does not depend on its greatest value. Forces of
+        limits and of dry friction that sticks are inversely proportional to their compliance at the same velocity.
         """
         most = self._greatest_friction(x)
         slides = np.abs(dry) > (1.0 - 1e-6) * most
