@@ -45,6 +45,7 @@ TYPICAL = {
     BACKLASH: 1e-2, GAIN: 0.5, DRIVE: 0.5, OFFSET: 0.02, DELAY: 5e-3, LATENCY: 5e-3,
 }  # fmt: skip
 """Typical magnitudes: larger errors leave a parameter undetermined."""
+MANY = 4  # names that share a parameter from which on its own name leaves most of them out
 SPREAD = 1.0  # prior deviation of entries of log-Cholesky factors
 WEAK = 100.0  # deviation of the prior of parameters without one, relative to their scale
 LEAST = {MASS: 1e-3, **dict.fromkeys((*SOLREF, *SOLIMP), 1e-2)}  # relative to the value of the file
@@ -211,7 +212,7 @@ class Unknowns:
         for group in groups:
             k = len(self.list)
             own = [bind(name, k) for name in group]
-            label = group[0] if len(group) == 1 else "+".join(group)
+            label = "+".join(group) if len(group) < MANY else f"{group[0]}+{len(group) - 1} others"
             if x.kind == CENTER:
                 for i, axis in enumerate("xyz"):
                     self._new(x, f"{label}.{axis}", "m", self._center(group[0])[i], x.kind)
