@@ -146,12 +146,12 @@ def velocity_of_step(robot: Robot, before: tuple[Matrix, Matrix], after: tuple[M
         if j.type in AXES:
             at, size = j.q_slice.start, AXES[j.type]
             apart = (after[0] - before[0])[:, at : at + size] / h
-            R = _axes(j.type, before[0][:, j.q_slice])
+            R = axes_of_joint(j.type, before[0][:, j.q_slice])
             u[:, j.v_slice.start : j.v_slice.start + size] = (np.swapaxes(R, 1, 2) @ apart[..., None])[..., 0]
     return u
 
 
-def _axes(kind: JointType, q: Array) -> Array:
+def axes_of_joint(kind: JointType, q: Array) -> Array:
     """Return the axes (..., k, k) in which a floating or planar joint at q expresses its linear velocity."""
     if kind is JointType.PLANAR:
         c, s = q[..., 2], q[..., 3]
@@ -244,7 +244,7 @@ def position_slopes(robot: Robot, q: Array, S: Array, joints: Sequence[MovingJoi
     found, at = found.copy(), 0
     for j in joints:
         if j.type in AXES:
-            R = _axes(j.type, q[..., j.q_slice])
+            R = axes_of_joint(j.type, q[..., j.q_slice])
             found[..., at : at + AXES[j.type], :] = R @ found[..., at : at + AXES[j.type], :]
         at += j.type.nv
     return found
