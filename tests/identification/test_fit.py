@@ -488,3 +488,23 @@ def test_logs_that_cannot_be_fitted_are_refused() -> None:
         fit(sim, Log(time, good), ["damping", Parameter("damping", "hinge")])
     with pytest.raises(ValueError, match="empty"):
         fit(sim, Log(time), ["damping"])
+
+
+def test_steps_take_the_means_of_inputs() -> None:
+    """Inputs at other rates than the step, as in a log of a faster controller, act by their means over each step."""
+    sim, rng = fw.Simulation(pendulum(), dt=0.01), np.random.default_rng(0)
+    time = np.sort(rng.uniform(0.0, 0.2, 37))
+    tau = rng.standard_normal((37, 1))
+    log = Log(time, {"q": Channel(np.zeros(2), time=time[[0, -1]])}, tau=tau)
+    read = checked_log(sim, log, {"q": source_of(sim, "q")})
+    fine = (np.arange(read.steps)[:, None] + (np.arange(20000) + 0.5) / 20000) * 0.01
+    held = tau[np.searchsorted(time - time[0], fine, side="right") - 1]
+    assert read.tau is not None
+    np.testing.assert_allclose(read.tau, held.mean(axis=1), atol=2e-3)
+
+
+def test_names_of_shared_parameters_stay_short() -> None:
+    robot = fw.load(fw.example("ur5_robot"))
+    names = [j.name for j in robot.joints][:6]
+    unknowns = Unknowns(fw.Simulation(robot), [Parameter("damping", names, shared=True)], ["q"])
+    assert unknowns.list[0].name == "shoulder_pan_joint+5 others.damping"

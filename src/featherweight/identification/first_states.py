@@ -11,9 +11,8 @@ from ..model.model import MovingJoint
 from ..model.types import JointType
 from ..robot.robot import Robot
 from ..simulation.simulation import Simulation
-from ..spatial.vectors import rotation_from_quaternion
 from .logs import POSITIONS, VELOCITIES, CheckedLog, Samples, Source, Windows
-from .motion_slopes import difference_of_joint
+from .motion_slopes import axes_of_joint, difference_of_joint
 from .shooting import Starts
 
 NEAR, REACH = 9, 0.015  # least number of measurements to which a parabola is fitted, and the time [s] on both sides
@@ -132,7 +131,7 @@ def _smooth_position(kind: JointType, samples: Samples, columns: Integers, at: f
 def _velocity_of_joint(position: Array, rate: Array) -> Array:
     """Return the velocity of a joint, with linear components in the axes of its child."""
     if len(rate) == 6:
-        R: Array = np.array(rotation_from_quaternion(*position[3:] / np.linalg.norm(position[3:])))
+        R = axes_of_joint(JointType.FLOATING, position)
         return np.concatenate([R.T @ rate[:3], rate[3:]])
     return rate
 

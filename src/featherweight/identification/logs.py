@@ -37,7 +37,7 @@ class Log:
     """A recording of a robot.
 
     `time` (n,) [s] ascends. `tau` (n, nv) are joint forces, `control` (n, nu) controls of the actuators; each acts from its
-    time until the next, as in `Simulation.step`. Without them, no drive acts.
+    time until the next, and a step takes their mean over its duration. Without them, no drive acts.
 
     `measured` has the measurements (n, k) by name: "q" configurations (n, nq), "v" velocities (n, nv), the name of a joint for
     its part of q (the pose of the base, for a floating joint), or the name of a sensor for its readings. NaN stands for a
@@ -133,7 +133,11 @@ def checked_log(sim: Simulation, log: Log, sources: Mapping[str, Source]) -> Che
         if values.ndim == 1 and width == 1:
             values = values[:, None]
         if values.shape != (len(times), width):
-            raise ValueError(f"Log: {name!r} must have shape ({len(times)}, {width}); got {values.shape}")
+            part = f"; {name} has the coordinates of all joints: name the measured joints instead, or fill the rest with NaN"
+            raise ValueError(
+                f"Log: {name!r} must have shape ({len(times)}, {width}); got {values.shape}"
+                f"{part if name in (POSITIONS, VELOCITIES) and values.ndim == 2 and values.shape[1] < width else ''}"
+            )
         if np.isinf(values).any():
             raise ValueError(f"Log: {name!r} must be finite, or NaN where there is no measurement")
         if not np.isfinite(values).any():
@@ -150,7 +154,6 @@ def checked_log(sim: Simulation, log: Log, sources: Mapping[str, Source]) -> Che
     steps = int(np.floor(last / h + ROUNDING))
     if steps < 2:
         raise ValueError(f"Log: the measurements end {last:g} s after the first time, within two steps of {h:g} s")
-    at = np.searchsorted(time - time[0], np.arange(steps) * h + ROUNDING * h, side="right") - 1
     inputs: dict[str, Matrix | None] = {}
     for what, x, width in (("tau", log.tau, robot.nv), ("control", log.control, len(sim.forces.actuators))):
         if x is None:
@@ -161,8 +164,21 @@ def checked_log(sim: Simulation, log: Log, sources: Mapping[str, Source]) -> Che
             x = x[:, None]
         if x.shape != (len(time), width) or not np.isfinite(x).all():
             raise ValueError(f"Log: {what} must be finite numbers of shape ({len(time)}, {width}); got shape {x.shape}")
-        inputs[what] = np.ascontiguousarray(x[at])
+        inputs[what] = _of_steps(time - time[0], x, steps, h)
     return CheckedLog(float(time[0]), steps, inputs["tau"], inputs["control"], samples)
+
+
+def _of_steps(time: Vector, x: Matrix, steps: int, h: float) -> Matrix:
+    """Return the means (steps, k) over steps of inputs (n, k), each of which acts from its time until the next."""
+    edges = np.arange(steps + 1) * h
+    at = np.searchsorted(time, edges[:-1] + ROUNDING * h, side="right") - 1
+    last = np.searchsorted(time, edges[1:] - ROUNDING * h) - 1
+    found = np.ascontiguousarray(x[at])
+    before = np.concatenate([np.zeros((1, x.shape[1])), np.cumsum(x[:-1] * np.diff(time)[:, None], axis=0)])  # integrals
+    several = np.flatnonzero(last > at)
+    begin, end = ((before[i] + x[i] * (t - time[i])[:, None])[several] for i, t in ((at, edges[:-1]), (last, edges[1:])))
+    found[several] = (end - begin) / h
+    return found
 
 
 def _times(what: str, given: ArrayLike) -> Vector:

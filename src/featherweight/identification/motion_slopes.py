@@ -6,7 +6,8 @@ A step takes a state s, unknowns x and inputs to s+ = f(s, x). The slopes S of t
 
 The states of all windows are known, so that A and D of all steps are computed at once, in a fleet with a robot at each state.
 Unknowns that act as joint forces F have D = B ∂F/∂x with B = ∂f/∂tau. Inertial parameters π have F = -Y(q, v, a) π with the
-regressor Y and the acceleration a of the step (Atkeson, An and Hollerbach 1986). All others have differences of single steps.
+regressor Y and the acceleration a of the step (Atkeson, An and Hollerbach 1986). Latencies shift inputs, by which steps have
+derivatives. All others have differences of single steps.
 """
 
 from __future__ import annotations
@@ -16,13 +17,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..array_types import Array, Matrix, Vector
-from ..engine.threads import processors, share_out
+from ..array_types import Array, Integers, Matrix, Vector
+from ..contact.branches import padded
+from ..engine.loops.kernels import CompiledLoop, Table, aligned_numbers, subtract_product
 from ..model.model import MovingJoint
 from ..model.types import JointType
 from ..robot.robot import Robot
+from ..simulation.derivatives import StepDerivatives
 from ..simulation.simulation import Simulation
-from .unknowns import OF_INPUTS, Unknowns
+from .unknowns import LATENCY, Unknowns
 
 DIFFERENCE = 1e-5  # of unknowns, relative to their scale
 AXES = {JointType.FLOATING: 3, JointType.PLANAR: 2}  # numbers of linear velocities
@@ -30,14 +33,18 @@ TURN = 1e-6  # [rad, m] difference of configurations
 
 
 class StepSlopes(NamedTuple):
-    """Derivatives of steps: by the state before, A (n, 2 nv, 2 nv), and by unknowns, D (n, 2 nv, p).
+    """Derivatives of steps: by the state before, A (n, 2 nv, 2 nv), by joint forces, B (n, 2 nv, nv), and by unknowns.
 
-    With a step h > 0, only the rows of velocities v+ (n, nv, .) are there, and positions are q+ = q + h v+.
+    The latter are B times those of joint forces, which `forces` returns for some steps, plus D (n, 2 nv, q) of unknowns that
+    are no forces. With a step h > 0, only the rows of velocities v+ (n, nv, .) are there, and positions are q+ = q + h v+.
     """
 
     A: Array
+    B: Array
     D: Array
-    h: float = 0.0
+    others: Integers  # (q,) numbers of the unknowns of D
+    forces: Callable[[slice], Array]  # (k, nv, p)
+    h: float
 
 
 def step_slopes(
@@ -53,28 +60,40 @@ def step_slopes(
     n, nv = before[1].shape
     sim.reset(*before)
     found = sim.derivatives(**inputs)
-    as_forces = unknowns.as_forces
-    by_differences = np.flatnonzero(unknowns.field("moves") * ~as_forces).tolist()
-    ends = after
-    if by_differences:
-        ends = _ends(sim, before, inputs)  # without impulses of earlier steps, as all steps below
+    others = np.flatnonzero(unknowns.field("moves") * ~unknowns.as_forces)
     straight = sim.contact_softness is not None and not sim.robot.closed and all(j.type.nq <= 1 for j in sim.robot.joints)
     A, B = (x[:, nv:] if straight else x for x in (found.A, found.B))
-    if as_forces.any():
-        D = _product(B, _force_slopes(sim, unknowns, x, before, after, inputs))
-    else:
-        D = np.zeros((n, A.shape[1], len(x)))
-    for k in by_differences:
+    forces = _force_slopes(sim, unknowns, x, before, after, inputs)
+    D = np.empty((n, A.shape[1], len(others)))
+    differ = any(unknowns.list[k].kind != LATENCY for k in others)
+    ends = _ends(sim, before, inputs) if differ else after  # without impulses of earlier steps, as all steps below
+    for place, k in enumerate(others.tolist()):
+        if unknowns.list[k].kind == LATENCY:
+            D[..., place] = _slopes_by_latency(unknowns, x, k, inputs_of, found)[:, -A.shape[1] :]
+            continue
         small = DIFFERENCE * max(unknowns.list[k].scale, abs(x[k]))
         small = -small if x[k] + small > unknowns.list[k].upper else small
         other = x.copy()
         other[k] += small
         sim.vary(**unknowns.arguments_of(other[None], n))
-        moved = _ends(sim, before, inputs_of(other) if unknowns.list[k].kind in OF_INPUTS else inputs)
-        D[:, -nv:, k] = (moved[1] - ends[1]) / small
+        moved = _ends(sim, before, inputs)
+        D[:, -nv:, place] = (moved[1] - ends[1]) / small
         if not straight:
-            D[:, :nv, k] = sim.robot.difference(ends[0], moved[0]) / small
-    return StepSlopes(A, D, sim.dt if straight else 0.0)
+            D[:, :nv, place] = sim.robot.difference(ends[0], moved[0]) / small
+    return StepSlopes(A, B, D, others, forces, sim.dt if straight else 0.0)
+
+
+def _slopes_by_latency(
+    unknowns: Unknowns, x: Vector, k: int, inputs_of: Callable[[Vector], Mapping[str, Any]], found: StepDerivatives
+) -> Array:  # fmt: skip
+    """Return the derivatives (n, 2 nv) of states after steps by a latency, on which inputs depend linearly between samples."""
+    later = x.copy()
+    later[k] += DIFFERENCE * unknowns.list[k].scale
+    total: Array = np.zeros(found.A.shape[:2])
+    for name, u in inputs_of(later).items():
+        change = (u - inputs_of(x)[name]) / (later[k] - x[k])
+        total += np.matmul(found.B if name == "tau" else found.B_control, change[..., None])[..., 0]
+    return total
 
 
 def _ends(sim: Simulation, before: tuple[Matrix, Matrix], inputs: Mapping[str, Any]) -> tuple[Matrix, Matrix]:
@@ -87,27 +106,34 @@ def _ends(sim: Simulation, before: tuple[Matrix, Matrix], inputs: Mapping[str, A
 def _force_slopes(
     sim: Simulation, unknowns: Unknowns, x: Vector, before: tuple[Matrix, Matrix], after: tuple[Matrix, Matrix],
     inputs: Mapping[str, Any],
-) -> Array:  # fmt: skip
-    """Return the joint forces (n, nv, p) that a change of the unknowns replaces; zero for unknowns that are no forces.
+) -> Callable[[slice], Array]:  # fmt: skip
+    """Return the function of steps that returns the joint forces (k, nv, p) that a change of the unknowns replaces.
 
-    `sim` has differentiated the steps.
+    They are zero for unknowns that are no forces. `sim` has differentiated the steps.
     """
-    robot, (n, nv) = sim.robot, before[1].shape
+    robot, (n, nv), columns = sim.robot, before[1].shape, unknowns.inertial
+    if not unknowns.as_forces.any():
+        return lambda some: np.zeros((some.stop - some.start, nv, len(x)))
     dry, limits = sim.differentiated_joint_forces if unknowns.rub or unknowns.scale_friction else np.zeros((2, n, nv))
     u = velocity_of_step(robot, before, after, sim.dt)
     a = (u - before[1]) / sim.dt
-    F = unknowns.force_slopes(x, u, a, dry, limits)
-    columns = unknowns.inertial
-    if len(columns):
-        by_parameters = np.ascontiguousarray(unknowns.inertial_slopes(x)[:, columns])
-        Y = np.asarray(robot.inverse_dynamics_regressor(*before, a))
-        first, stop = int(columns[0]), int(columns[-1]) + 1  # a slice is faster
-        F[..., columns if stop - first > len(columns) else slice(first, stop)] -= (
-            Y.reshape(n * nv, -1) @ by_parameters
-        ).reshape(n, nv, -1)
-    for velocity, k in unknowns.drives:
-        F[:, velocity, k] = inputs["tau"][:, velocity] / x[k] if "tau" in inputs else 0.0
-    return F
+    compliance = unknowns.weight_slopes(x) if unknowns.scale_friction else np.zeros((nv, 0))
+    by_parameters = np.ascontiguousarray(unknowns.inertial_slopes(x)[:, columns])
+
+    gains = [k for _, k in unknowns.gains if unknowns.as_forces[k]] if "control" in inputs else []
+
+    def forces(some: slice) -> Array:
+        F = unknowns.force_slopes(x, u[some], a[some], dry[some], limits[some], compliance)
+        if len(columns):
+            Y = np.asarray(robot.inverse_dynamics_regressor(before[0][some], before[1][some], a[some]))
+            F[..., columns] -= Y @ by_parameters
+        for velocity, k in unknowns.drives:
+            F[:, velocity, k] = inputs["tau"][some, velocity] / x[k] if "tau" in inputs else 0.0
+        if gains:
+            F[..., gains] = unknowns.drive_slopes(x, before[0][some], before[1][some], inputs["control"][some])
+        return F
+
+    return forces
 
 
 def velocity_of_step(robot: Robot, before: tuple[Matrix, Matrix], after: tuple[Matrix, Matrix], h: float) -> Matrix:
@@ -120,12 +146,12 @@ def velocity_of_step(robot: Robot, before: tuple[Matrix, Matrix], after: tuple[M
         if j.type in AXES:
             at, size = j.q_slice.start, AXES[j.type]
             apart = (after[0] - before[0])[:, at : at + size] / h
-            R = _axes(j.type, before[0][:, j.q_slice])
+            R = axes_of_joint(j.type, before[0][:, j.q_slice])
             u[:, j.v_slice.start : j.v_slice.start + size] = (np.swapaxes(R, 1, 2) @ apart[..., None])[..., 0]
     return u
 
 
-def _axes(kind: JointType, q: Array) -> Array:
+def axes_of_joint(kind: JointType, q: Array) -> Array:
     """Return the axes (..., k, k) in which a floating or planar joint at q expresses its linear velocity."""
     if kind is JointType.PLANAR:
         c, s = q[..., 2], q[..., 3]
@@ -139,36 +165,68 @@ def _axes(kind: JointType, q: Array) -> Array:
     return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
 
 
-def motion_slopes(slopes: StepSlopes, windows: int, columns: int) -> Array:
-    """Return slopes (windows, steps + 1, 2 nv, columns) of states by (start, unknowns). Further columns are zero."""
-    A, D = (x.reshape(windows, -1, *x.shape[1:]) for x in slopes[:2])
-    _, steps, rows, s = A.shape
-    first, p = s - rows, D.shape[-1]
-    S = np.empty((windows, steps + 1, s, columns))
-    S[:, 0] = np.eye(s, columns)
+class _Arrays(NamedTuple):
+    """Arrays of a window."""
 
-    def some(begin: int, end: int) -> None:
-        for n in range(steps):
-            now, after = S[begin:end, n], S[begin:end, n + 1]
-            found = np.matmul(A[begin:end, n], now, out=after[:, first:])
-            found[..., s : s + p] += D[begin:end, n]
-            if first:
-                np.multiply(found, slopes.h, out=after[:, :first])
-                after[:, :first] += now[:, :first]
-
-    share_out(some, windows, processors(), windows)
-    return S
+    numbers: Vector  # S (steps + 1, s, width), derivatives of joint forces (steps, nv, width), and -[A B] (steps, rows, s + nv)
+    sizes: Integers  # (5,) steps, s, rows, nv, width
+    h: Vector  # (1,)
 
 
-def _product(A: Array, B: Array) -> Array:
-    """Return the products (n, k, m) of matrices, computed on threads."""
-    found = np.empty((*A.shape[:2], B.shape[2]))
+STEPS, STATES, ROWS, FORCES, WIDTH = range(5)
 
-    def some(begin: int, end: int) -> None:
-        np.matmul(A[begin:end], B[begin:end], out=found[begin:end])
 
-    share_out(some, len(A), processors(), len(A))
-    return found
+def _follow(x: _Arrays) -> int:
+    """Add the slopes of the states before to the slopes of all states, with the derivatives of steps."""
+    steps, s, rows, nv, width = x.sizes[STEPS], x.sizes[STATES], x.sizes[ROWS], x.sizes[FORCES], x.sizes[WIDTH]
+    forces, factors, first = (steps + 1) * s * width, ((steps + 1) * s + steps * nv) * width, s - rows
+    for n in range(steps):
+        now, after, place = n * s * width, (n + 1) * s * width, factors + n * rows * (s + nv)
+        own = after + first * width
+        subtract_product(x.numbers, (own, width), (now, width), (place, s + nv, 1), (rows, width, s))
+        source = forces + n * nv * width
+        subtract_product(x.numbers, (own, width), (source, width), (place + s, s + nv, 1), (rows, width, nv))
+        for i in range(first):
+            for j in range(width):
+                x.numbers[after + i * width + j] = x.numbers[now + i * width + j] + x.h[0] * x.numbers[own + i * width + j]
+    return steps
+
+
+FOLLOW = CompiledLoop(_follow, 0, what="the derivatives of motions")
+
+
+class MotionSlopes:
+    """Memory for the slopes of the states of one window, which `of` computes."""
+
+    def __init__(self, slopes: StepSlopes, steps: int, columns: int) -> None:
+        _, rows, s = slopes.A.shape
+        nv, width = slopes.B.shape[2], padded(columns)
+        numbers = aligned_numbers(((steps + 1) * s + steps * nv) * width + steps * rows * (s + nv))
+        made = numbers[: (steps + 1) * s * width].reshape(steps + 1, s, width)
+        rest = numbers[made.size :]
+        self._forces = rest[: steps * nv * width].reshape(steps, nv, width)[..., s:]
+        self._factors = rest[steps * nv * width :].reshape(steps, rows, s + nv)
+        self._made, self._columns = made, columns
+        self._table = Table(_Arrays(numbers, np.array([steps, s, rows, nv, width]), np.array([slopes.h])))
+        self._run = FOLLOW.for_tables(self._table)
+
+    def of(self, slopes: StepSlopes, window: int) -> Array:
+        """Return slopes (steps + 1, 2 nv, columns) of the states by (start, unknowns), until the next call.
+
+        Columns after those are zero.
+        """
+        steps, rows, _ = self._factors.shape
+        s, some = self._made.shape[1], slice(window * steps, (window + 1) * steps)
+        self._made[:] = 0.0
+        self._made[0, :, :s] = np.eye(s)
+        if len(slopes.others):
+            self._made[1:, s - rows :, s + slopes.others] = slopes.D[some]
+        np.negative(slopes.A[some], out=self._factors[..., :s])
+        np.negative(slopes.B[some], out=self._factors[..., s:])
+        F = slopes.forces(some)
+        self._forces[..., : F.shape[-1]] = F
+        self._run(self._table.address)
+        return self._made[..., : self._columns]
 
 
 def position_slopes(robot: Robot, q: Array, S: Array, joints: Sequence[MovingJoint]) -> Array:
@@ -186,7 +244,7 @@ def position_slopes(robot: Robot, q: Array, S: Array, joints: Sequence[MovingJoi
     found, at = found.copy(), 0
     for j in joints:
         if j.type in AXES:
-            R = _axes(j.type, q[..., j.q_slice])
+            R = axes_of_joint(j.type, q[..., j.q_slice])
             found[..., at : at + AXES[j.type], :] = R @ found[..., at : at + AXES[j.type], :]
         at += j.type.nv
     return found

@@ -22,14 +22,14 @@ from ..robot.robot import Robot
 from ..simulation.simulation import Simulation
 from ..simulation.step_failures import SimulationError
 from .logs import POSITIONS, VELOCITIES, CheckedLog, Placed, Source, Windows, placed, window_inputs
-from .motion_slopes import difference_of_joint, motion_slopes, position_slopes, step_slopes
+from .motion_slopes import MotionSlopes, StepSlopes, difference_of_joint, position_slopes, step_slopes
 from .unknowns import INPUTS, Unknowns
 
 DIFFERENCE = 1e-5  # step of differences, relative to the scale of an unknown; [rad, m] of positions at the start
 OF_SPEEDS = 10.0  # of velocities at the start, relative to those of positions [1/s]
 BEYOND = 0.1  # [rad, m] of joint limits, in which starts may be
-MOST_SLOPES = 4_000_000  # greatest number of slopes that are kept at once
 ONE_THREAD = 250_000  # products of numbers up to which OpenBLAS multiplies on one thread: starting threads takes longer
+MOST_SLOPES = 2_000_000  # greatest number of derivatives of steps that are kept at once
 LEAST_FLEET = 32  # robots of the smallest fleet
 MOST_STATES = 400_000  # greatest number of states of robots in one rollout
 Weights = Callable[[str, Array], Array]  # weights of residuals (W, n, k) of a channel
@@ -263,28 +263,46 @@ class Shooting:
         self, x: Vector, motion: Motion, places: Mapping[str, Placed], weights: Weights | None, steps: Vector
     ) -> Grams:
         """Return the sums of `grams`, with the derivatives of steps (`motion_slopes`)."""
-        sums: dict[str, list[Array]] = {name: [] for name in self.sources}
-        counts: dict[str, list[Array]] = {name: [] for name in self.sources}
-        for which in self._parts(MOST_SLOPES // ((self.windows.steps + 1) * 2 * self.robot.nv * self.columns)):
-            own = Motion(*(a[which, None] for a in motion))
-            S = self._slopes_of_motion(which, x, own)
-            for name, source in self.sources.items():
-                longest = int(places[name].there[which].sum(axis=1).max())
-                at = Placed(*(a[which, : max(1, longest)] for a in places[name]))
-                r = self.residuals(name, at, own, x[None], np.zeros(1))[:, 0]
-                if source.kind == VELOCITIES:
-                    slopes = S[:, :, self.robot.nv :]
-                else:
-                    slopes = position_slopes(self.robot, own.q[:, 0], S, [j for j, _ in self._joints[name]])
-                J = self._placed_slopes(slopes, at, len(self.sources) > 1)
-                measured = self.measured(name, at)
-                if not measured.all():
-                    J[..., :-1] *= measured[..., None]
-                self._measured_columns(name, at, own, x, steps, J)
-                J[..., -1] = r
-                sums[name].append(_sums(name, J, weights))
-                counts[name].append(measured.sum(axis=1))
-        return Grams({n: np.concatenate(s) for n, s in sums.items()}, {n: np.concatenate(c) for n, c in counts.items()})
+        windows, m = len(self.windows), self.columns + 1
+        size = {name: len(source.components) for name, source in self.sources.items()}
+        sums = {name: np.zeros((windows, k, m, m)) for name, k in size.items()}
+        counts = {name: np.zeros((windows, k), np.int64) for name, k in size.items()}
+        memory: list[MotionSlopes] = []  # one for each thread
+        for which in self._parts(MOST_SLOPES // (6 * self.robot.nv**2 * self.windows.steps)):
+            slopes = self._slopes_of_steps(which, x, Motion(*(a[which, None] for a in motion)))
+
+            def some(begin: int, end: int, slopes: StepSlopes = slopes, first: int = which.start) -> None:
+                own = memory.pop() if memory else MotionSlopes(slopes, self.windows.steps, m)
+                for w in range(begin, end):
+                    which = slice(first + w, first + w + 1)
+                    moved, S = Motion(*(a[which, None] for a in motion)), own.of(slopes, w)[None]
+                    for name in self.sources:
+                        at = Placed(*(a[which, : max(1, int(places[name].there[first + w].sum()))] for a in places[name]))
+                        J, measured = self._jacobian(name, at, moved, x, steps, S)
+                        sums[name][which] = _sums(name, J, weights)
+                        counts[name][which] = measured.sum(axis=1)
+                memory.append(own)
+
+            share_out(some, which.stop - which.start, processors())
+        return Grams(sums, counts)
+
+    def _jacobian(self, name: str, at: Placed, motion: Motion, x: Vector, steps: Vector, S: Array) -> tuple[Array, Array]:
+        """Return the rows (W, n, k, m) of a channel for the slopes S of states, and which components are measured.
+
+        The last column is that of residuals. With one channel, the rows may be those of S.
+        """
+        source, r = self.sources[name], self.residuals(name, at, motion, x[None], np.zeros(1))[:, 0]
+        if source.kind == VELOCITIES:
+            slopes = S[:, :, self.robot.nv :]
+        else:
+            slopes = position_slopes(self.robot, motion.q[:, 0], S, [j for j, _ in self._joints[name]])
+        J = self._placed_slopes(slopes, at, len(self.sources) > 1)
+        measured = self.measured(name, at)
+        if not measured.all():
+            J[..., :-1] *= measured[..., None]
+        self._measured_columns(name, at, motion, x, steps, J)
+        J[..., -1] = r
+        return J, measured
 
     def _placed_slopes(self, slopes: Array, at: Placed, copied: bool) -> Array:
         """Return slopes (W, n, k, m) at the places of measurements, from those (W, steps + 1, k, m) of all steps."""
@@ -298,8 +316,8 @@ class Shooting:
             found += at.part[..., None, None] * (slopes[w, at.low + 1] - found)
         return found
 
-    def _slopes_of_motion(self, which: slice, x: Vector, motion: Motion) -> Array:
-        """Return slopes (W, steps + 1, 2 nv, m) of the states of some windows. The last column is zero."""
+    def _slopes_of_steps(self, which: slice, x: Vector, motion: Motion) -> StepSlopes:
+        """Return the derivatives of all steps of some windows."""
         many, steps = which.stop - which.start, self.windows.steps
 
         def inputs(x: Vector) -> dict[str, Array]:
@@ -309,9 +327,7 @@ class Shooting:
             (motion.q[:, 0, part].reshape(many * steps, -1), motion.v[:, 0, part].reshape(many * steps, -1))
             for part in (slice(0, steps), slice(1, None))
         )  # fmt: skip
-        sim = self._fleet(many * steps, x[None])
-        slopes = step_slopes(sim, self.unknowns, x, before, after, inputs)
-        return motion_slopes(slopes, many, self.columns + 1)
+        return step_slopes(self._fleet(many * steps, x[None]), self.unknowns, x, before, after, inputs)
 
     def _differences(self, x: Vector) -> Vector:
         """Return the differences (p,) of the unknowns."""
@@ -368,13 +384,9 @@ def _sums(name: str, J: Array, weights: Weights | None) -> Array:
     K = np.swapaxes(J, 1, 2)
     windows, k, n, m = K.shape
     found, most = np.zeros((windows, k, m, m)), max(1, ONE_THREAD // (m * m))
-
-    def some(begin: int, end: int) -> None:
-        for i in range(0, n, most):
-            part = K[begin:end, :, i : i + most]
-            found[begin:end] += np.swapaxes(part, 2, 3) @ part
-
-    share_out(some, windows, processors(), windows)
+    for i in range(0, n, most):
+        part = K[:, :, i : i + most]
+        found += np.swapaxes(part, 2, 3) @ part
     return found
 
 

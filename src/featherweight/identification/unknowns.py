@@ -20,6 +20,7 @@ from ..names import UnknownNameError, choose_from
 from ..robot.robot import Robot
 from ..simulation.inverse_weights import Inertias, inverse_mass_matrix, weights_of_dofs
 from ..simulation.simulation import Simulation
+from ..simulation.variation import with_gains
 from .consistency import parameters_of, pseudo_inertia
 from .consistent_fit import measure
 
@@ -37,7 +38,6 @@ OF_CONTACTS = FRICTION, *SOLREF, *SOLIMP
 KINDS = (*OF_JOINTS, *OF_BODIES, PAYLOAD, POSITION, *OF_CONTACTS, GAIN, DELAY, LATENCY)
 OF_INERTIA = ARMATURE, *OF_BODIES, PAYLOAD  # kinds that change inverse inertias
 MEASURED = OFFSET, DELAY  # kinds that change measurements, not the motion
-OF_INPUTS = DRIVE, LATENCY  # kinds that change the inputs of steps
 TYPICAL = {
     ARMATURE: 0.05, DAMPING: 0.2, DRY: 0.2, STIFFNESS: 1.0, CENTER: 0.02, POSITION: 0.02, INERTIA: 0.3, PAYLOAD: 0.5,
     FRICTION: 0.5,
@@ -45,6 +45,7 @@ TYPICAL = {
     BACKLASH: 1e-2, GAIN: 0.5, DRIVE: 0.5, OFFSET: 0.02, DELAY: 5e-3, LATENCY: 5e-3,
 }  # fmt: skip
 """Typical magnitudes: larger errors leave a parameter undetermined."""
+MANY = 4  # names that share a parameter from which on its own name leaves most of them out
 SPREAD = 1.0  # prior deviation of entries of log-Cholesky factors
 WEAK = 100.0  # deviation of the prior of parameters without one, relative to their scale
 LEAST = {MASS: 1e-3, **dict.fromkeys((*SOLREF, *SOLIMP), 1e-2)}  # relative to the value of the file
@@ -138,7 +139,7 @@ class Unknowns:
         self._tendons = {t.name: t for t in sim.forces.tendons}
         self._rows: dict[str, list[tuple[Array, float, int]]] = {}  # of FIELD: rows, value of a factor of one, unknown
         self._armature: list[tuple[int, int]] = []
-        self._gains: list[tuple[int, int]] = []
+        self.gains: list[tuple[int, int]] = []  # (actuator, unknown)
         self.drives: list[tuple[int, int]] = []  # (velocity, unknown)
         self.offsets: list[tuple[int, int]] = []  # (coordinate, unknown)
         self.delays: dict[str, int] = {}
@@ -211,7 +212,7 @@ class Unknowns:
         for group in groups:
             k = len(self.list)
             own = [bind(name, k) for name in group]
-            label = group[0] if len(group) == 1 else "+".join(group)
+            label = "+".join(group) if len(group) < MANY else f"{group[0]}+{len(group) - 1} others"
             if x.kind == CENTER:
                 for i, axis in enumerate("xyz"):
                     self._new(x, f"{label}.{axis}", "m", self._center(group[0])[i], x.kind)
@@ -312,7 +313,7 @@ class Unknowns:
         return 0.0
 
     def _of_drive(self, drive: int, k: int) -> float:
-        self._gains.append((drive, k))
+        self.gains.append((drive, k))
         return 1.0
 
     def _of_channel(self, channel: str, k: int) -> float:
@@ -364,9 +365,9 @@ class Unknowns:
             found["limits"] = np.ones((len(X), self.simulation.forces.rows))
             for row, gap, k in self._backlash:
                 found["limits"][:, row] = X[:, k] / gap
-        if self._gains:
+        if self.gains:
             found["gains"] = np.ones((len(X), len(self.simulation.forces.actuators)))
-            for drive, k in self._gains:
+            for drive, k in self.gains:
                 found["gains"][:, drive] = X[:, k]
         if self._shapes:
             found["shape_offsets"] = np.zeros((len(X), len(self._robot.shapes), 3))
@@ -399,8 +400,22 @@ class Unknowns:
         """
         if self._robot.closed:
             return np.zeros(len(self), bool)
-        others = {*OF_CONTACTS, POSITION, BACKLASH, GAIN, STIFFNESS, LATENCY, *(OF_INERTIA if self._scale_contacts else ())}
+        others = {*OF_CONTACTS, POSITION, BACKLASH, STIFFNESS, LATENCY, *(OF_INERTIA if self._scale_contacts else ())}
+        others |= set() if self.simulation.has_explicit_drives else {GAIN}
         return np.array([u.moves and u.kind not in others for u in self.list])
+
+    def drive_slopes(self, x: Vector, q: Matrix, v: Matrix, control: Matrix) -> Array:
+        """Return the derivatives (robots, nv, gains) of joint forces of actuators by their gains, in the order of `gains`."""
+        forces, factors = self.simulation.forces, np.ones(len(self.simulation.forces.actuators))
+        factors[[drive for drive, _ in self.gains]] = [x[k] for _, k in self.gains]
+        numbers = with_gains(forces, factors[None])
+        here, found = forces.of_drives(q, v, control, numbers), np.empty((*v.shape, len(self.gains)))
+        for i, (drive, k) in enumerate(self.gains):
+            small = 1e-6 * max(self.list[k].scale, abs(x[k]))
+            ahead = factors.copy()
+            ahead[drive] += small
+            found[..., i] = (forces.of_drives(q, v, control, with_gains(forces, ahead[None])) - here) / small
+        return found
 
     @cached_property
     def _scale_contacts(self) -> bool:
@@ -442,17 +457,17 @@ class Unknowns:
         ahead, behind = (self.inertial_parameters(x + s * np.diag(small)).reshape(len(x), -1) for s in (1.0, -1.0))
         return np.asarray(((ahead - behind) / (2.0 * small[:, None])).T)
 
-    def force_slopes(self, x: Vector, v: Matrix, a: Matrix, dry: Matrix, limits: Matrix) -> Array:
+    def force_slopes(self, x: Vector, v: Matrix, a: Matrix, dry: Matrix, limits: Matrix, compliance: Matrix) -> Array:
         """Return the derivatives (robots, nv, p) of joint forces by unknowns that act at joints.
 
-        `v` are velocities after a step, `a` accelerations, `dry` and `limits` forces (robots, nv) of both in it. Dry friction
-        that sticks does not depend on its greatest value. Forces of limits and of dry friction that sticks are inversely
-        proportional to their compliance at the same velocity.
+        `v` are velocities after a step, `a` accelerations, `dry` and `limits` forces (robots, nv) of both in it, and
+        `compliance` is that of `weight_slopes`. Dry friction that sticks does not depend on its greatest value. Forces of
+        limits and of dry friction that sticks are inversely proportional to their compliance at the same velocity.
         """
         most = self._greatest_friction(x)
         slides = np.abs(dry) > (1.0 - 1e-6) * most
         if self.scale_friction:
-            found = np.multiply(-(limits + np.where(slides, 0.0, dry))[..., None], self.weight_slopes(x))
+            found = np.multiply(-(limits + np.where(slides, 0.0, dry))[..., None], compliance)
         else:
             found = np.zeros((*v.shape, len(x)))
         joints = _with_armature(self._robot)

@@ -532,6 +532,11 @@ class Simulation(SuggestsNames):
         """Return whether `derivatives` are those of the equations of the step, with rigid contact where they cover it."""
         return way_of(self._fleet, Inputs()) is EQUATIONS
 
+    @property
+    def has_explicit_drives(self) -> bool:
+        """Return whether steps evaluate the forces of all actuators at the state before the step."""
+        return not self._fleet.model.armature_varies
+
     @exclusive
     def derivative_products(
         self,

@@ -59,9 +59,7 @@ def varied_arrays(
             if name in factor:
                 varied["poly"][:, rows] *= factor[name][:, None, springs.nonlinear]
     if "gains" in factor:
-        drives = np.tile(forces.drives.values, (robots, 1, 1))
-        drives[:, 1:5] *= factor["gains"][:, None, forces.owner]  # gain and bias
-        varied["drives"] = drives
+        varied["drives"] = with_gains(forces, factor["gains"])
     implicit = passive and fleet.model.integrator == "semi-implicit" and bool({"damping", "stiffness"} & set(varied))
     if len(fleet.model.middle_armature):
         implicit = bool({"damping", "stiffness", "drives"} & set(varied))
@@ -69,6 +67,13 @@ def varied_arrays(
         varied |= _inertias(fleet, parameters, armature, varied)
     varied |= _compliance(fleet, factor, parameters, armature)
     return {name: np.ascontiguousarray(x) for name, x in varied.items()}
+
+
+def with_gains(forces: Any, factors: Array) -> Array:
+    """Return the numbers of drives (..., 9, k) for factors (..., nu) of the gains of actuators."""
+    drives = np.tile(forces.drives.values, (*factors.shape[:-1], 1, 1))
+    drives[..., 1:5, :] *= factors[..., None, forces.owner]  # gain and bias
+    return np.asarray(drives)
 
 
 def _factors(name: str, given: ArrayLike, robots: int, size: int, forces: Any) -> Array:
