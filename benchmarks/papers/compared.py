@@ -11,8 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from featherweight import BilateralContact, Robot
-from featherweight.algorithms.contact.contact_rows import ContactRows, mirror_lower
-from featherweight.algorithms.contact.delassus.jacobian import contact_jacobian
+from featherweight.algorithms.contact.contact_rows import ContactRows, contact_jacobian, mirror_lower
 from featherweight.algorithms.contact.operational_space.dense_factors import factorize, solve
 from featherweight.algorithms.crba import crba
 from featherweight.algorithms.kinematics import external_forces, joint_transforms

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..model.tree import INNER, PRISMATIC, REVOLUTE, Tree
 from ..spatial import IDENTITY3, ZERO3, Vec3, unit_motion
-from .joint_space import write_mass_matrix
+from .crba_ltdl import write_mass_matrix
 from .kinematics import joint_transforms, rigid_inertia, spatial_velocities, vec3
 from .mechanisms.counterparts import takes_mechanism
 

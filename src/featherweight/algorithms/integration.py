@@ -25,8 +25,7 @@ from ..spatial import (
     sincos,
     sqrt,
 )
-from ..spatial.lie import half_turn
-from ..spatial.lie_jacobians import of_exponential, of_logarithm
+from ..spatial.lie import half_turn, of_exponential, of_logarithm
 
 
 def integrate(tree: Tree, q, v, result) -> None:

@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..spatial import Mat3, Quaternion, Scalar, Vec3, exp_se3, exp_so3, log_se3, log_so3, quaternion_at, sqrt
-from ..spatial.lie import SIGN, angle_over_sine, half_turn, quaternion_of_matrix
-from ..spatial.lie_jacobians import of_exponential, of_logarithm
+from ..spatial.lie import SIGN, angle_over_sine, half_turn, of_exponential, of_logarithm, quaternion_of_matrix
 from .frames import write_placement
 from .integration import lever, turning_velocity, write_block, write_motion_block, write_quaternion, write_vector
 

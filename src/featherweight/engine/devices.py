@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from .backends.cuda.arrays import Library, library_of, on_device
+from .backends.cuda.code import Launchable
 from .backends.cuda.device_code import OnArrays
 from .backends.cuda.driver import Device
 from .backends.cuda.driver import device as device_of
-from .backends.cuda.launchable import Launchable
+from .backends.cuda.libraries import Library, library_of, on_device
 from .backends.cuda.transfers import OnHost
 from .backends.protocol import Executable
 from .program import Program

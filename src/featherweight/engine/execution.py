@@ -5,13 +5,15 @@ Of several algorithms, a function uses the one with the fewest operations.
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from ..checks import check_labels
+from ..summaries import summary
 from .ambient_program import is_plain
 from .arguments import batch_axes, given_results, result_type
 from .backends import backend
@@ -22,7 +24,6 @@ from .forks import new_lock
 from .operations import Operations
 from .program import Program
 from .program_trace import NODE_BUDGET, ProgramTrace
-from .result_class import result_class
 from .threads import check_threads
 
 if TYPE_CHECKING:
@@ -210,3 +211,19 @@ def cheapest_of(executions: Mapping[str, Execution]) -> str:
             if x.asked != "rolled" and x.traced.within(budget):
                 costs[name] = cost(x.traced.operations)
     return min(costs, key=costs.__getitem__) if costs else first
+
+
+@cache
+def result_class(name: str, fields: tuple[str, ...]) -> type:
+    """Return a class of named tuples for several results, which can be pickled."""
+    base: Any = namedtuple(name, fields)  # type: ignore[misc]  # its fields are known when the function is
+
+    def reduce(self: tuple[Any, ...]) -> tuple[Any, ...]:
+        return _result, (name, fields, tuple(self))
+
+    return type(name, (base,), {"__slots__": (), "__reduce__": reduce, "__repr__": summary, "__module__": __name__})
+
+
+def _result(name: str, fields: tuple[str, ...], values: tuple[Any, ...]) -> Any:
+    """Return a named tuple from its pickle."""
+    return result_class(name, fields)(*values)

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..algorithms import coriolis_matrix as of_trees
 from ..algorithms import crba, energy, rnea
-from ..algorithms.mechanisms import coriolis_matrix as of_mechanisms
+from ..algorithms.mechanisms import on_spanning_tree as of_mechanisms
 from ..engine.function import CompiledFunction
 from ..engine.program import ComposedProgram, Input, Output
 from .arguments import TAU, Q, V

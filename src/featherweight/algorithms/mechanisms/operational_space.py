@@ -14,13 +14,20 @@ from __future__ import annotations
 from typing import Any
 
 from ...spatial import ZERO_FORCE
-from ..contact.contact_rows import Branches, ContactRows, wrench
-from ..contact.delassus.jacobian import contact_jacobian
+from ..contact.contact_rows import Branches, ContactRows, contact_jacobian, wrench
 from ..contact.operational_space import recursive
 from ..contact.operational_space.by_factors import write_projector
-from ..contact.operational_space.dense_factors import damp, invert, solve_dependent, write_times_inverse
+from ..contact.operational_space.dense_factors import (
+    ReducedRows,
+    damp,
+    damp_rows,
+    gathered,
+    invert,
+    solve_dependent,
+    spread_out,
+    write_times_inverse,
+)
 from ..contact.operational_space.recursive import ReducedContacts, contact_accelerations, wrenches
-from ..contact.operational_space.reduction import ReducedRows, damp_rows, gathered, spread_out
 from ..kinematics import joint_transforms
 from .aba import InwardPass, accelerations, inward_pass
 from .articulated import ArticulatedClusters, articulated_clusters, joint_forces, responses

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import integration
-from ..contact.operational_space import stabilization as tree_stabilization
+from ..contact import constraint_rows
 from ..kinematics import joint_transforms
 from .cluster_tree import ClusterTree, constraint_count, moving
 from .counterparts import for_mechanism, takes_mechanism
@@ -144,7 +144,7 @@ def nearness_to_singularity(K_d, R: Triangle):
     return total
 
 
-@for_mechanism(tree_stabilization.stabilization)
+@for_mechanism(constraint_rows.stabilization)
 def stabilization(mech: ClusterTree, placements, rows, q, v, wanted, gains, result) -> None:
     qs, vs, _ = expanded(mech, q, v)
-    tree_stabilization.stabilization(mech.tree, placements, rows, qs, vs, wanted, gains, result)
+    constraint_rows.stabilization(mech.tree, placements, rows, qs, vs, wanted, gains, result)

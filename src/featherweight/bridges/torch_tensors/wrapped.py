@@ -6,8 +6,8 @@ from itertools import chain, combinations
 from typing import Any
 
 from ...engine.arguments import bound
+from ...engine.execution import result_class
 from ...engine.function import CompiledFunction
-from ...engine.result_class import result_class
 from ..arguments import compiled_function
 from .operators import Operator, operator_of
 

@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 from ..backends.llvm.ir import Function
 from ..backends.llvm.ir import Type as MachineType
 from ..backends.llvm.trig import sincos_name
-from .checked_kernels import CONVERSION, COPY, DIVISION, INDEX, RANGE, SHAPE
-from .kernel_sources import KernelError
+from .kernel_sources import CONVERSION, COPY, DIVISION, INDEX, RANGE, SHAPE, KernelError
 from .kernel_types import BOOL, FLOAT, INT, ArrayType, Number, TableListType, TableType, TupleType, Type
 from .plan import (
     Allocate,

@@ -14,8 +14,7 @@ from ..backends.llvm.ir import Function
 from ..backends.llvm.ir import Type as MachineType
 from ..backends.llvm.python_objects import DATA, DIMS
 from ..backends.llvm.trig import sincos_ir
-from .checked_kernels import INDEX, LENGTH, RANGE
-from .kernel_sources import KernelError
+from .kernel_sources import INDEX, LENGTH, RANGE, KernelError
 from .kernel_types import ArrayType, TableType, TupleType, Type
 from .kernel_writer import (
     ATTRIBUTES,

@@ -19,7 +19,7 @@ import pytest
 
 from featherweight.engine.backends.cuda import code, device_code
 from featherweight.engine.backends.cuda.device_array import DeviceArray
-from featherweight.engine.backends.cuda.target import NVIDIA
+from featherweight.engine.backends.cuda.emit_thread import NVIDIA
 from featherweight.engine.backends.llvm.jit import compile_object, host, load_object
 from featherweight.engine.function import CompiledFunction
 

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 from engine.backends.cuda.host_device import Array
-from featherweight.engine.backends.cuda.arrays import DeviceArray, library_of, on_device
 from featherweight.engine.backends.cuda.device_array import CUDA, compact, seen
 from featherweight.engine.backends.cuda.driver import LEGACY
-from featherweight.engine.backends.cuda.libraries import OTHERS
+from featherweight.engine.backends.cuda.libraries import OTHERS, DeviceArray, library_of, on_device
 
 NO_DEVICE = -1  # of cuda-core, for memory of the host
 

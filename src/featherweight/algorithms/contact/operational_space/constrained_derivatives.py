@@ -36,8 +36,7 @@ from ..constraint_rows import (
     write_joint_forces_of,
 )
 from .by_factors import back_substituted, write_products
-from .dense_factors import factorize_semidefinite, solve
-from .reduction import Reduction, damp_rows, gathered, spread_out
+from .dense_factors import Reduction, damp_rows, factorize_semidefinite, gathered, solve, spread_out
 
 
 def row_forces(tree: Tree, rows: ConstraintRows, q, f, tau) -> None:

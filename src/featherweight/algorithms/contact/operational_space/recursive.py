@@ -15,13 +15,21 @@ from ...aba import accelerations, articulated_bodies
 from ...articulated import articulated_inertias, joint_forces, responses
 from ...kinematics import angular_velocities, base_acceleration, joint_transforms, spatial_velocities, velocity_products
 from ..constraint_rows import ConstraintRows, unit_wrenches, write_entries
-from ..contact_rows import Branches, ContactRows, wrench
-from ..delassus.jacobian import contact_jacobian
+from ..contact_rows import Branches, ContactRows, contact_jacobian, wrench
 from ..delassus.pv_osim import by_pairs, pv_osim
 from ..delassus.pv_osimr import by_branches, pv_osimr
 from .by_factors import write_products, write_projector
-from .dense_factors import damp, invert, solve_dependent, write_times_inverse
-from .reduction import ReducedRows, Reduction, damp_rows, gathered, spread_out
+from .dense_factors import (
+    ReducedRows,
+    Reduction,
+    damp,
+    damp_rows,
+    gathered,
+    invert,
+    solve_dependent,
+    spread_out,
+    write_times_inverse,
+)
 
 
 def inertia_pv_osim(tree: Tree, contacts: ContactRows, q, damping, results) -> None:
