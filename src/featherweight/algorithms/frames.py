@@ -22,7 +22,6 @@ from ..model.tree import INNER, Placements, Tree
 from ..spatial import IDENTITY3, ZERO3, ZERO_MOTION, Mat3, Motion, Vec3, unit_motion
 from .kinematics import (
     accelerations_of_velocities,
-    angular_velocities,
     joint_transforms,
     mat3,
     spatial_velocities,
@@ -161,16 +160,14 @@ def frame_velocity(tree: Tree, frames: Placements, reference: int, q, v, velocit
 def frame_bias_acceleration(tree: Tree, frames: Placements, reference: int, q, v, acceleration) -> None:
     """Write velocity-product accelerations (frames, 6)."""
     X = joint_transforms(tree, q)
-    w, w_parent = angular_velocities(tree, X, v)
-    c = velocity_products(tree, X, w, w_parent, v)
+    w, c = velocity_products(tree, X, v)
     write_accelerations(tree, frames, of_components(reference), X, v, w, c, acceleration)
 
 
 def frame_acceleration(tree: Tree, frames: Placements, written: Written, q, v, a, acceleration) -> None:
     """Write accelerations (frames, 6)."""
     X = joint_transforms(tree, q)
-    w, w_parent = angular_velocities(tree, X, v)
-    c = velocity_products(tree, X, w, w_parent, v)
+    w, c = velocity_products(tree, X, v)
     for j in range(len(tree.parent)):
         c[j] = c[j] + unit_motion(tree.axis[j], a[j])
     write_accelerations(tree, frames, written, X, v, w, c, acceleration)

@@ -33,12 +33,6 @@ class WatchedProgram(WrappedProgram):
     def traceable(self) -> Program:
         return self.program
 
-    def identity(self) -> tuple[object, ...]:
-        return self.program.identity()
-
-    def flat(self, *inputs: list[Any]) -> list[Any]:
-        return self.program.flat(*inputs)
-
 
 @dataclass(frozen=True)
 class GuardedProgram(WatchedProgram):

@@ -20,7 +20,6 @@ from ..frames import frame_poses, velocity_of_frame, world_poses
 from ..integration import configuration_rate
 from ..kinematics import (
     accelerations_of_velocities,
-    angular_velocities,
     force,
     joint_transforms,
     mat3,
@@ -130,9 +129,8 @@ def add_entry_accelerations(entries: FunctionEntries, q, rate, v, b) -> None:
 def row_bias_acceleration(tree: Tree, rows: ConstraintRows, q, v):
     """Return J' v of all rows."""
     X = joint_transforms(tree, q)
-    w, w_parent = angular_velocities(tree, X, v)
-    a = accelerations_of_velocities(tree, X, velocity_products(tree, X, w, w_parent, v))
-    b = row_accelerations(tree, rows, X, w, spatial_velocities(tree, X, v), a)
+    w, c = velocity_products(tree, X, v)
+    b = row_accelerations(tree, rows, X, w, spatial_velocities(tree, X, v), accelerations_of_velocities(tree, X, c))
     add_entry_accelerations(rows.entries, q, configuration_rate(tree, q, v), v, b)
     return b
 

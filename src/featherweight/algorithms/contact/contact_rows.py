@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from ...model.tree import INNER, Tree
 from ...spatial import Force, Motion
 from ..articulated import with_joint
-from ..kinematics import force, joint_transforms
+from ..kinematics import clear, force, joint_transforms
 
 
 class ContactRows(NamedTuple):
@@ -80,12 +80,6 @@ def propagate_motion(tree: Tree, X, W: Force, j: int, a: Motion) -> Motion:
     return with_joint(tree, j, W, 0.0, b)
 
 
-def clear_matrix(m: int, D) -> None:
-    for r in range(m):
-        for s in range(m):
-            D[r][s] = 0.0
-
-
 def mirror_lower(m: int, D) -> None:
     """Copy the entries below the diagonal above it."""
     for r in range(m):
@@ -96,10 +90,9 @@ def mirror_lower(m: int, D) -> None:
 def contact_jacobian(tree: Tree, contacts: ContactRows, q, J) -> None:
     """Write J, m by n: the generalized forces of unit constraint forces."""
     X = joint_transforms(tree, q)
-    n, m = len(tree.parent), len(contacts.owner)
+    m = len(contacts.owner)
+    clear(J)
     for r in range(m):
-        for i in range(n):
-            J[r][i] = 0.0
         write_generalized_forces(tree, X, wrench(contacts, r), contacts.link[contacts.owner[r]], J[r], 0)
 
 

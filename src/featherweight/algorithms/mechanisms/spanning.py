@@ -4,21 +4,12 @@ from __future__ import annotations
 
 from .. import integration
 from ..contact import constraint_rows
+from ..contact.operational_space.dense_factors import dot
 from ..kinematics import joint_transforms
 from .cluster_tree import ClusterTree, constraint_count, moving
 from .counterparts import for_mechanism, takes_mechanism
 from .loop_constraints import cosines, poses, violations
-from .maps import (
-    TINY,
-    Triangle,
-    constraint_matrix,
-    dot,
-    maps,
-    of_rows,
-    spanning_configuration,
-    spanning_velocity,
-    triangle,
-)
+from .maps import TINY, Triangle, constraint_matrix, maps, of_rows, spanning_configuration, spanning_velocity, triangle
 
 
 def expanded(mech: ClusterTree, q, v):

@@ -38,7 +38,7 @@ class Planner:
             self.plan.places.append((file, line))
         return number
 
-    def function(self, function: FunctionType, types: tuple[Type, ...], caller: Planned | None = None) -> FunctionPlan:
+    def function(self, function: FunctionType, types: tuple[Type, ...]) -> FunctionPlan:
         """Return the plan of a function for arguments of given types, with all callees. Raises KernelError."""
         unwrapped: Any = inspect.unwrap(function)
         key = unwrapped, types

@@ -54,7 +54,7 @@ class Specializer(Protocol):
     wraps: bool
     lanes: int
 
-    def function(self, function: FunctionType, types: tuple[Type, ...], caller: Planned | None) -> FunctionPlan:
+    def function(self, function: FunctionType, types: tuple[Type, ...]) -> FunctionPlan:
         """Return the plan of a function."""
 
     def place(self, file: str, line: int) -> int:

@@ -20,7 +20,7 @@ import pytest
 from featherweight.engine.backends.cuda import code, device_code
 from featherweight.engine.backends.cuda.device_array import DeviceArray
 from featherweight.engine.backends.cuda.emit_thread import NVIDIA
-from featherweight.engine.backends.llvm.jit import compile_object, host, load_object
+from featherweight.engine.backends.llvm.jit import emitted, host, joined, load_object, parsed
 from featherweight.engine.function import CompiledFunction
 
 needs_fma = pytest.mark.skipif(not host().fma, reason="without hardware fma, this machine rounds differently from devices")
@@ -42,7 +42,8 @@ def compiled(ir: str) -> bytes:
     h = host()
     target = llvm.Target.from_triple(h.triple)
     machine = target.create_target_machine(cpu=h.cpu, features=h.features, opt=0, reloc="pic", codemodel="small")
-    return compile_object(ir, machine=machine)
+    with parsed(ir, machine) as module:
+        return joined([emitted(machine, module)])
 
 
 class HostKernel:

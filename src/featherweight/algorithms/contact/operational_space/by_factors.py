@@ -12,7 +12,6 @@ from ..constraint_rows import ConstraintRows
 from .dense_factors import (
     ReducedRows,
     Reduction,
-    damp,
     damp_rows,
     gathered,
     invert,
@@ -35,8 +34,7 @@ def inertia(system, rows: ConstraintRows, q, damping, results) -> None:
     """Write (J M^-1 J^T + damping 1)^-1, and the strain."""
     result, strain = results
     ltl_rows(system, rows, q, result)
-    damp(len(rows.K), result, damping)
-    strain[0] = invert(len(rows.K), result)
+    strain[0] = invert(len(rows.K), result, damping)
 
 
 @takes_mechanism

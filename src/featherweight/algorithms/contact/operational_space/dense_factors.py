@@ -27,6 +27,18 @@ ITERATIONS = 6
 ROUNDING = 1e-32  # square of a relative error
 
 
+def is_zero(x) -> bool:
+    """Return whether an entry is known to be zero."""
+    return isinstance(x, float) and x == 0.0
+
+
+def dot(x, y):
+    total = 0.0
+    for a, b in zip(x, y, strict=True):
+        total = total + a * b
+    return total
+
+
 def factorize(m: int, D):
     """Return C, below the diagonal, and 1 / p; D is not changed."""
     C, reciprocal = lower(m, D), [0.0] * m
@@ -46,12 +58,6 @@ def factorize_semidefinite(m: int, D):
         strain = strain + square * q
         eliminate(m, C, k, reciprocal[k])
     return C, reciprocal, strain
-
-
-def damp(m: int, D, damping) -> None:
-    """Add damping 1 to D."""
-    for k in range(m):
-        D[k][k] = D[k][k] + damping
 
 
 def lower(m: int, D):
@@ -88,8 +94,10 @@ def solve(m: int, C, reciprocal, b):
     return x
 
 
-def invert(m: int, D):
-    """Replace D by its inverse. Returns the strain."""
+def invert(m: int, D, damping):
+    """Replace D by the inverse of D + damping 1. Returns the strain."""
+    for k in range(m):
+        D[k][k] = D[k][k] + damping
     C, reciprocal, strain = factorize_semidefinite(m, D)
     N = [[0.0] * m for _ in range(m)]  # C^-1
     for i in range(m):
