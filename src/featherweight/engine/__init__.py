@@ -5,8 +5,8 @@ A function is a `Program`, which a `CompiledFunction` compiles and calls.
 Other packages use these modules:
 
     ambient_program             derivatives with respect to arrays instead of tangents
-    arguments                   arguments of a call: names, shapes, batch axes
     backends.cuda.code          kernels on devices
+    backends.cuda.device_code   the device of a call
     backends.cuda.device_loop   kernels with loops on devices
     backends.cuda.driver        devices
     backends.host_arrays        arguments as NumPy arrays
@@ -25,7 +25,6 @@ Other packages use these modules:
     compilation_messages        messages during long compilations
     dual_numbers                derivatives by dual numbers
     derivative_program          derivatives of programs
-    devices                     the device of a call
     differentiation             derivatives of traces
     execution                   executions of programs, and named tuples of results
     exclusive                   objects that one thread at a time may use

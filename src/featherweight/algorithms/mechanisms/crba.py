@@ -28,7 +28,7 @@ def crba(mech: ClusterTree, q, H) -> None:
     clear(H)
     for number, cluster in enumerate(mech.clusters):
         F, inside = unit_forces(mech, cluster, X, I)
-        write_block(mech, cluster, M[number], inside, H)
+        write_block(cluster, M[number], inside, H)
         columns = [cluster_force(M[number], cluster, F, k) for k in range(len(cluster.independent))]
         for other in carrying(mech, cluster):
             rows: dict[int, list[Any]] = {}
@@ -106,7 +106,7 @@ def projected_block(cluster: Cluster, M, inside):
     return block
 
 
-def write_block(mech: ClusterTree, cluster: Cluster, M, inside, H) -> None:
+def write_block(cluster: Cluster, M, inside, H) -> None:
     s = cluster.start
     if M is None:
         for (i, j), h in inside.items():

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...engine.arguments import batch_axes, bound
-from ...engine.execution import result_class
+from ...engine.execution import batch_axes, bound, result_class
 from ...engine.function import CompiledFunction
 from ..arguments import compiled_function
 from .conversions import arrays_of, promoted

@@ -5,8 +5,7 @@ from __future__ import annotations
 from itertools import chain, combinations
 from typing import Any
 
-from ...engine.arguments import bound
-from ...engine.execution import result_class
+from ...engine.execution import bound, result_class
 from ...engine.function import CompiledFunction
 from ..arguments import compiled_function
 from .operators import Operator, operator_of

@@ -165,7 +165,7 @@ def install(monkeypatch: Any) -> HostDevice:
     for name in ("libraries.device", "device_array.device"):
         monkeypatch.setattr(f"featherweight.engine.backends.cuda.{name}", lambda ordinal=0: device)
     monkeypatch.setattr("featherweight.engine.backends.cuda.libraries.seen", view_of)
-    monkeypatch.setattr("featherweight.engine.devices.device_of", lambda ordinal=0: device)
+    monkeypatch.setattr("featherweight.engine.backends.cuda.device_code.device_of", lambda ordinal=0: device)
     return device
 
 

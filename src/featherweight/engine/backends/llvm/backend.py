@@ -58,9 +58,7 @@ class MachineCode(HostArrays):
 
     # one state
 
-    def entry(
-        self, name: str, result_class: type | None, general: Callable[..., Any], watch: Watch | None = None
-    ) -> DirectCall | None:
+    def entry(self, result_class: type | None, general: Callable[..., Any], watch: Watch | None = None) -> DirectCall | None:
         if not callable_by_entry(self.program):
             return None
         self._make_entry = lambda precision: Entry(self.program, precision, general, result_class, watch)
@@ -84,11 +82,7 @@ class MachineCode(HostArrays):
     def _single(self, precision: str) -> Code:
         """Return the function for one state, and register it with the entry."""
         if precision not in self._singles:
-            code = cache.kept(
-                lambda: self._compiled("one state", lambda: self._emit_single(precision)),
-                "object", host(), self._traced.identity, "single", precision,
-            )  # fmt: skip
-            single = load_object(code, "single")
+            single = self._loaded("one state", lambda: self._emit_single(precision), "single", precision)
             with self._publishing:
                 if entry := self._entry(precision):  # first, because other threads use code in the table immediately
                     entry.computes_one(single)
@@ -111,11 +105,9 @@ class MachineCode(HostArrays):
         """Return the address of the function for the states of `lanes` lanes (`single.emit_interleaved`)."""
         if lanes not in self._interleaved:
             type, sizes = Type("double", lanes), [r.size for r in self.program.outputs]
-            kept = cache.kept(
-                lambda: self._compiled("lanes", lambda: emit_interleaved(self._traced.trace, sizes, type, host().fma)),
-                "object", host(), self._traced.identity, "interleaved", lanes,
-            )  # fmt: skip
-            self._interleaved[lanes] = load_object(kept, "interleaved")
+            self._interleaved[lanes] = self._loaded(
+                "lanes", lambda: emit_interleaved(self._traced.trace, sizes, type, host().fma), "interleaved", lanes
+            )
         return self._interleaved[lanes].address("interleaved")
 
     # many
@@ -173,16 +165,19 @@ class MachineCode(HostArrays):
         """Return the loop of a gufunc for batches."""
         if precision not in self._loops:
             type, shapes, fma = Type(precision, host().lanes(precision)), self.program.shapes, host().fma
-            kept = cache.kept(
-                lambda: self._compiled("batches", lambda: emit_loop(self._traced.trace, shapes, type, fma)),
-                "object", host(), self._traced.identity, "loop", precision,
-            )  # fmt: skip
-            self._loops[precision] = load_object(kept, "loop")
+            self._loops[precision] = self._loaded(
+                "batches", lambda: emit_loop(self._traced.trace, shapes, type, fma), "loop", precision
+            )
         return self._loops[precision]
 
-    def _compiled(self, states: str, emit: Callable[[], list[str]]) -> bytes:
-        with reporting(f"{self.program.title} for {states}"):
-            return compile_object(*emit())
+    def _loaded(self, states: str, emit: Callable[[], list[str]], symbol: str, variant: str | int) -> Code:
+        """Return code from the cache, or from the modules that `emit` returns; `states` are named to users who wait."""
+
+        def compiled() -> bytes:
+            with reporting(f"{self.program.title} for {states}"):
+                return compile_object(*emit())
+
+        return load_object(cache.kept(compiled, "object", host(), self._traced.identity, symbol, variant), symbol)
 
     def code(self, precision: str, many: bool) -> Code:
         """Return code for compiled callers: with "single" for one state, or "loop" for many, as NumPy calls it."""
