@@ -23,7 +23,6 @@ Other packages use these modules:
     cache                       compiled code on disk
     cache_folder                the folder of the cache
     compilation_messages        messages during long compilations
-    dual_numbers                derivatives by dual numbers
     derivative_program          derivatives of programs
     differentiation             derivatives of traces
     execution                   executions of programs, and named tuples of results
