@@ -43,7 +43,7 @@ def test_arrays_that_offer_memory_of_a_device_are_there() -> None:
 
 def test_no_library_is_imported() -> None:
     script = (
-        "import sys, numpy\nfrom featherweight.engine.backends.cuda.arrays import on_device\n"
+        "import sys, numpy\nfrom featherweight.engine.backends.cuda.libraries import on_device\n"
         "assert not on_device(numpy.zeros(3)) and not on_device(object())\n"
         "assert not {'torch', 'cupy', 'jax', 'cuda', 'numba'} & sys.modules.keys()"
     )
