@@ -19,7 +19,7 @@ import first_simulation
 import smoke
 
 import featherweight as fw
-from featherweight.engine.loops import kernel_code, precompiled_code
+from featherweight.engine.loops import kernel_code
 from featherweight.model.types import Sensor, SensorKind
 
 
@@ -54,12 +54,12 @@ def main(folder: Path) -> None:
     sizes: dict[str, list[int]] = {}
 
     def ship(kernel: kernel_code.Specialization, facts: kernel_code.Facts, ir: str) -> None:
-        sizes[kernel.function.__qualname__] = [p.stat().st_size for p in precompiled_code.ship(kernel.name, facts, ir, folder)]
+        sizes[kernel.function.__qualname__] = [p.stat().st_size for p in kernel_code.ship(kernel.name, facts, ir, folder)]
 
     kernel_code.compilation_observers.append(ship)
     for use in FIRST_USES:
         use()
-    targets = ", ".join(target.name for target in precompiled_code.TARGETS)
+    targets = ", ".join(target.name for target in kernel_code.TARGETS)
     for name, bytes in sizes.items():
         print(f"    {name}: {', '.join(f'{b / 1e3:.0f}' for b in bytes)} kB for {targets}")
 

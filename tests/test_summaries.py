@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import featherweight as fw
-from featherweight.engine.result_class import result_class
+from featherweight.engine.execution import result_class
 from featherweight.model.triangles import MeshError
 from featherweight.robot.compiled_member import functions_of
 from featherweight.summaries import Several, SeveralListed, summary, visible

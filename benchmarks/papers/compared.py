@@ -11,15 +11,14 @@ from dataclasses import replace
 from typing import Any
 
 from featherweight import BilateralContact, Robot
-from featherweight.algorithms.contact.contact_rows import ContactRows, mirror_lower
-from featherweight.algorithms.contact.delassus.jacobian import contact_jacobian
-from featherweight.algorithms.contact.operational_space.dense_factors import factorize, solve
+from featherweight.algorithms.contact.contact_rows import ContactRows, contact_jacobian, mirror_lower
+from featherweight.algorithms.contact.operational_space.dense_factors import dot, factorize, solve
 from featherweight.algorithms.crba import crba
 from featherweight.algorithms.kinematics import external_forces, joint_transforms
 from featherweight.algorithms.ltdl import back_substitute, forward_substitute, ltdl_in_situ
 from featherweight.algorithms.mechanisms.cluster_tree import ClusterTree, unconstrained
 from featherweight.algorithms.mechanisms.loop_constraints import poses
-from featherweight.algorithms.mechanisms.maps import constraint_matrix, dot, slopes
+from featherweight.algorithms.mechanisms.maps import constraint_matrix, slopes
 from featherweight.algorithms.mechanisms.projection import whole_tree
 from featherweight.engine.function import CompiledFunction
 from featherweight.engine.program import KernelProgram

@@ -22,8 +22,8 @@ from wensing2012_mechanisms import ASIMO, Mechanism, contacts, flops, function, 
 import featherweight.engine.graph as graphs
 from featherweight import Joint, JointType, build, generators
 from featherweight.algorithms.articulated import articulated_inertias
+from featherweight.algorithms.contact.contact_rows import contact_jacobian
 from featherweight.algorithms.contact.delassus import efpa, kjr, ltl, pv_osim
-from featherweight.algorithms.contact.delassus.jacobian import contact_jacobian
 from featherweight.engine.function import CompiledFunction
 from featherweight.engine.graph import Expression, Graph
 from featherweight.engine.operations import CONSTANT, INPUT

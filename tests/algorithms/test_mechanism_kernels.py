@@ -12,7 +12,8 @@ from compared import candidate
 import featherweight as fw
 import featherweight.robot.closed  # registers kernels for mechanisms
 from featherweight.algorithms import aba
-from featherweight.algorithms.contact.delassus import jacobian, kjr
+from featherweight.algorithms.contact import contact_rows
+from featherweight.algorithms.contact.delassus import kjr
 from featherweight.algorithms.contact.operational_space.recursive import pv_osim_rows
 from featherweight.algorithms.mechanisms import aba as cluster_aba
 from featherweight.algorithms.mechanisms.cluster_tree import Cluster, ClusterTree
@@ -28,7 +29,7 @@ from oracles.spanning import mechanism as built
 def test_a_kernel_without_counterpart_is_refused_by_name() -> None:
     robot = built("four_bar")
     assert robot._kernel(aba.aba) is cluster_aba.aba
-    for kernel in (jacobian.contact_jacobian, kjr.kjr):
+    for kernel in (contact_rows.contact_jacobian, kjr.kjr):
         with pytest.raises(NotImplementedError, match=f"{kernel.__module__}.{kernel.__name__} has no kernel for mechanisms"):
             robot._kernel(kernel)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from featherweight.engine.loops import precompiled_code
+from featherweight.engine.loops import kernel_code
 
 FIRST = """
 import numpy as np
@@ -77,7 +77,7 @@ def processes(tmp_path_factory: pytest.TempPathFactory) -> list[Process]:
 def test_a_first_simulation_compiles_step_and_solver_and_shows_one_warning(processes: list[Process]) -> None:
     """Check forces on bodies and different robots too; a second process shows no warning."""
     first, second, *_ = processes
-    assert first.stdout.split() == ([] if precompiled_code.FOLDER.is_dir() else ["work_on_robots", "solve_by_delassus"])
+    assert first.stdout.split() == ([] if kernel_code.FOLDER.is_dir() else ["work_on_robots", "solve_by_delassus"])
     assert second.stdout.split() == []
     told = [line for line in first.stderr.splitlines() if "compiling" in line]
     assert len(told) == 1

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from featherweight.spatial import Vec3, exp_so3
-from featherweight.spatial.lie import cotangent_rest, quaternion_of_matrix
-from featherweight.spatial.lie_jacobians import LieCoefficients, of_exponential, of_logarithm
+from featherweight.spatial.lie import LieCoefficients, cotangent_rest, of_exponential, of_logarithm, quaternion_of_matrix
 
 # Rounding of w causes errors of the size of the angle, relative to the matrix's greatest entry.
 TOLERANCE = 4e-15

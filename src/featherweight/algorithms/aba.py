@@ -11,7 +11,6 @@ from ..model.tree import INNER, Placements, Tree
 from ..spatial import ZERO_ARTICULATED, ZERO_FORCE, ZERO_MOTION
 from .articulated import apparent_inertia, gain, joint_acceleration, with_joint
 from .kinematics import (
-    angular_velocities,
     base_acceleration,
     external_forces,
     joint_transforms,
@@ -23,8 +22,7 @@ from .kinematics import (
 def aba(tree: Tree, bodies: Placements, q, v, tau, forces, qdd) -> None:
     """Write the accelerations under the joint forces `tau` and the `forces` on the bodies."""
     X = joint_transforms(tree, q)
-    w, w_parent = angular_velocities(tree, X, v)
-    c = velocity_products(tree, X, w, w_parent, v)
+    w, c = velocity_products(tree, X, v)
     W, d, u = articulated_bodies(tree, X, w, c, tau, external_forces(tree, bodies, forces))
     accelerations(tree, X, c, W, d, u, qdd)
 

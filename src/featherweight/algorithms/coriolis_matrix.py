@@ -15,15 +15,13 @@ from ..model.tree import Tree
 from ..spatial import ZERO_FORCE, ZERO_MOTION, Motion, unit_motion
 from .idsva import axes_in_root, composites_in_root
 from .inverse_dynamics_derivatives import composites, own_linear_velocities, point_velocities
-from .kinematics import angular_velocities, joint_transforms
+from .kinematics import angular_velocities, clear, joint_transforms
 
 
 def coriolis_matrix(tree: Tree, q, v, C) -> None:
     """Write C, n by n."""
     n = len(tree.parent)
-    for i in range(n):
-        for j in range(n):
-            C[i][j] = 0.0
+    clear(C)
     X = joint_transforms(tree, q)
     w, _ = angular_velocities(tree, X, v)
     slip = own_linear_velocities(tree, v)
@@ -56,9 +54,7 @@ def coriolis_matrix(tree: Tree, q, v, C) -> None:
 def coriolis_matrix_in_root(tree: Tree, q, v, C) -> None:
     """Write C with all spatial vectors in the axes and about the origin of the root's body, as in idsva.py."""
     n = len(tree.parent)
-    for i in range(n):
-        for j in range(n):
-            C[i][j] = 0.0
+    clear(C)
     R, o, S = axes_in_root(tree, joint_transforms(tree, q))
     u = [ZERO_MOTION] * n
     turned = [ZERO_MOTION] * n

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from ..model.tree import INNER, Tree
 from ..spatial import ZERO_RIGID
-from .kinematics import joint_transforms, rigid_inertia
+from .kinematics import clear, joint_transforms, rigid_inertia
 
 
 def crba(tree: Tree, q, H) -> None:
@@ -18,10 +18,7 @@ def crba(tree: Tree, q, H) -> None:
     n = len(tree.parent)
     X = joint_transforms(tree, q)
     Ic = [ZERO_RIGID] * n
-    for j in range(n):
-        for k in range(n):
-            H[j][k] = 0.0
-
+    clear(H)
     for j in range(n - 1, -1, -1):
         p = tree.parent[j]
         Ic[j] = Ic[j] + rigid_inertia(tree, j)

@@ -1,15 +1,53 @@
 """Functions of the inertia matrix and its sparse factors, for a tree or a mechanism: CRBA and LTDL (Featherstone 2005).
 
 H = L^T D L,     H q'' = tau - c     for the bias force c
+
+A system is a Tree, or a ClusterTree with its independent velocities. Both have
+
+    parent     the tree on whose paths the inertia matrix H has its entries
+    H, c + g   the inertia matrix, and the forces due to velocities and gravity
+    J, J' v    the Jacobian of constraint rows, and their accelerations without joint accelerations
 """
 
 from __future__ import annotations
 
-from ..model.tree import Placements
+from ..model.tree import Placements, Tree
 from ..spatial import sqrt
-from .joint_space import write_joint_forces, write_mass_matrix
+from .contact.constraint_rows import row_bias_acceleration, row_jacobian
+from .crba import crba
 from .ltdl import invert_unit, ltdl_in_situ, pack, product_with_transpose, solve_in_situ
-from .mechanisms.counterparts import takes_mechanism
+from .mechanisms.counterparts import counterpart, takes_mechanism
+from .rnea import bias_force, rnea
+
+
+def kernel_for(system, kernel):
+    """Return the kernel itself for a tree, or its counterpart for a mechanism."""
+    return kernel if isinstance(system, Tree) else counterpart(kernel)
+
+
+def write_mass_matrix(system, q, H) -> None:
+    """Write H."""
+    kernel_for(system, crba)(system, q, H)
+
+
+def write_bias_force(system, q, v, tau) -> None:
+    """Write c + g."""
+    kernel_for(system, bias_force)(system, q, v, tau)
+
+
+def write_joint_forces(system, bodies, q, v, qdd, forces, tau) -> None:
+    """Write H q'' + c + g minus the joint forces of `forces` on the bodies."""
+    kernel_for(system, rnea)(system, bodies, q, v, qdd, forces, tau)
+
+
+def write_row_jacobian(system, rows, q, J) -> None:
+    """Write J."""
+    kernel_for(system, row_jacobian)(system, rows, q, J)
+
+
+def row_bias(system, rows, q, v):
+    """Return J' v."""
+    return kernel_for(system, row_bias_acceleration)(system, rows, q, v)
 
 
 def factorized_mass_matrix(system, q):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ..model.tree import INNER, PRISMATIC, REVOLUTE, Tree
 from ..spatial import IDENTITY3, ZERO3, Vec3, unit_motion
-from .joint_space import write_mass_matrix
+from .crba_ltdl import write_mass_matrix
+from .frames import write_vec3
 from .kinematics import joint_transforms, rigid_inertia, spatial_velocities, vec3
 from .mechanisms.counterparts import takes_mechanism
 
@@ -83,9 +84,7 @@ def potential_energy(tree: Tree, q, energy) -> None:
 def center_of_mass(tree: Tree, q, center) -> None:
     """Write the centre of mass of the moving bodies, in the world."""
     c = composite_moments(tree, joint_transforms(tree, q), 1.0 / whole_mass(tree))[2]
-    center[0] = c.x
-    center[1] = c.y
-    center[2] = c.z
+    write_vec3(c, center, 0)
 
 
 def center_of_mass_jacobian(tree: Tree, q, J) -> None:

@@ -1,4 +1,4 @@
-"""Frames fixed to bodies: placements, motions, and Jacobians by the joint velocities.
+"""Frames fixed to bodies: placements, motions, Jacobians by the joint velocities, and forces at frames.
 
 A frame's motion is written (linear, angular), in one of three references:
 
@@ -22,7 +22,6 @@ from ..model.tree import INNER, Placements, Tree
 from ..spatial import IDENTITY3, ZERO3, ZERO_MOTION, Mat3, Motion, Vec3, unit_motion
 from .kinematics import (
     accelerations_of_velocities,
-    angular_velocities,
     joint_transforms,
     mat3,
     spatial_velocities,
@@ -161,16 +160,14 @@ def frame_velocity(tree: Tree, frames: Placements, reference: int, q, v, velocit
 def frame_bias_acceleration(tree: Tree, frames: Placements, reference: int, q, v, acceleration) -> None:
     """Write velocity-product accelerations (frames, 6)."""
     X = joint_transforms(tree, q)
-    w, w_parent = angular_velocities(tree, X, v)
-    c = velocity_products(tree, X, w, w_parent, v)
+    w, c = velocity_products(tree, X, v)
     write_accelerations(tree, frames, of_components(reference), X, v, w, c, acceleration)
 
 
 def frame_acceleration(tree: Tree, frames: Placements, written: Written, q, v, a, acceleration) -> None:
     """Write accelerations (frames, 6)."""
     X = joint_transforms(tree, q)
-    w, w_parent = angular_velocities(tree, X, v)
-    c = velocity_products(tree, X, w, w_parent, v)
+    w, c = velocity_products(tree, X, v)
     for j in range(len(tree.parent)):
         c[j] = c[j] + unit_motion(tree.axis[j], a[j])
     write_accelerations(tree, frames, written, X, v, w, c, acceleration)
@@ -246,3 +243,19 @@ def write_motion(m: Motion, out) -> None:
 def write_column(m: Motion, out, j: int) -> None:
     for i in range(6):
         out[i][j] = (m.lin.x, m.lin.y, m.lin.z, m.ang.x, m.ang.y, m.ang.z)[i]
+
+
+def wrench_on_body(body: int, R, p, in_world: bool, placement, wrench, at, rows) -> None:
+    """Write external forces (nbodies, 6) of a wrench (force, moment) at a point `at` of a frame, in axes of world or frame.
+
+    The frame is placed on its body by R (rows) and p; `placement` is that of the frame in the world.
+    """
+    force, moment = vec3([wrench], 0), vec3([wrench[3:]], 0)
+    if in_world:
+        back = mat3([placement[:3]], 0).transpose()
+        force, moment = back @ force, back @ moment
+    moment = moment + vec3([at], 0).cross(force)
+    to_body = mat3([R], 0)
+    force, moment = to_body @ force, to_body @ moment
+    write_vec3(force, rows[body], 0)
+    write_vec3(moment + vec3([p], 0).cross(force), rows[body], 3)

@@ -21,7 +21,7 @@ from ..spatial import (
     coriolis_of_turning,
     unit_motion,
 )
-from .kinematics import base_acceleration, external_forces, joint_transforms, rigid_inertia
+from .kinematics import base_acceleration, clear, external_forces, joint_transforms, rigid_inertia
 
 
 def idsva(tree: Tree, bodies: Placements, q, v, qdd, forces, results) -> None:
@@ -32,11 +32,9 @@ def idsva(tree: Tree, bodies: Placements, q, v, qdd, forces, results) -> None:
     R, o, S = axes_in_root(tree, X)
     u, a, psi1, psi2, Sv = motions_in_root(tree, X, S, v, qdd)
     Ic, N, f = composites_in_root(tree, R, o, u, a, external_forces(tree, bodies, forces))
-    for j in range(n):
-        for i in range(n):
-            dq[i][j] = 0.0
-            dv[i][j] = 0.0
-            M[i][j] = 0.0
+    clear(dq)
+    clear(dv)
+    clear(M)
     for j in range(n):
         b = tree.last[j]
         row = Ic[b] @ S[j]

@@ -25,8 +25,9 @@ from ..spatial import (
     sincos,
     sqrt,
 )
-from ..spatial.lie import half_turn
-from ..spatial.lie_jacobians import of_exponential, of_logarithm
+from ..spatial.lie import half_turn, of_exponential, of_logarithm
+from .frames import write_vec3
+from .kinematics import clear
 
 
 def integrate(tree: Tree, q, v, result) -> None:
@@ -55,14 +56,14 @@ def difference(tree: Tree, q0, q1, result) -> None:
         kind = tree.kind[j]
         k = tree.q_index[j]
         if kind == SPHERICAL:
-            write_vector(log_so3(turn_between(q0, q1, k)), result, j)
+            write_vec3(log_so3(turn_between(q0, q1, k)), result, j)
         elif kind == FLOATING:
             l, w = log_se3(displacement(q0, q1, k), turn_between(q0, q1, k + 3))
-            write_vector(l, result, j)
-            write_vector(w, result, j + 3)
+            write_vec3(l, result, j)
+            write_vec3(w, result, j + 3)
         elif kind == PLANAR:
             x, y, c, s = planar_motion(q0, q1, k)
-            write_vector(Vec3(*log_se2(x, y, c, s)), result, j)
+            write_vec3(Vec3(*log_se2(x, y, c, s)), result, j)
         elif kind != INNER:
             result[j] = q1[k] - q0[k]
 
@@ -169,17 +170,10 @@ def negative(M: Mat3) -> Mat3:
     return Mat3(-1.0 * M.x, -1.0 * M.y, -1.0 * M.z)
 
 
-def clear(matrix) -> None:
-    n = len(matrix)
-    for i in range(n):
-        for j in range(n):
-            matrix[i][j] = 0.0
-
-
 def write_block(M: Mat3, out, i: int, j: int) -> None:
-    write_vector(M.x, out[i], j)
-    write_vector(M.y, out[i + 1], j)
-    write_vector(M.z, out[i + 2], j)
+    write_vec3(M.x, out[i], j)
+    write_vec3(M.y, out[i + 1], j)
+    write_vec3(M.z, out[i + 2], j)
 
 
 def write_motion_block(turning: Mat3, moving: Mat3, out, j: int) -> None:
@@ -191,15 +185,9 @@ def write_motion_block(turning: Mat3, moving: Mat3, out, j: int) -> None:
 
 def write_planar(turning: Mat3, moving: Mat3, out, j: int) -> None:
     """Write the rows and columns of a motion in the plane."""
-    write_vector(Vec3(turning.x.x, turning.x.y, moving.x.z), out[j], j)
-    write_vector(Vec3(turning.y.x, turning.y.y, moving.y.z), out[j + 1], j)
+    write_vec3(Vec3(turning.x.x, turning.x.y, moving.x.z), out[j], j)
+    write_vec3(Vec3(turning.y.x, turning.y.y, moving.y.z), out[j + 1], j)
     out[j + 2][j + 2] = turning.z.z
-
-
-def write_vector(x: Vec3, result, k: int) -> None:
-    result[k] = x.x
-    result[k + 1] = x.y
-    result[k + 2] = x.z
 
 
 def spherical(j: int, k: int, q, v, result) -> None:
@@ -238,9 +226,7 @@ def unit_pair(q, k: int):
 
 
 def write_quaternion(x: Quaternion, result, k: int) -> None:
-    result[k] = x.u.x
-    result[k + 1] = x.u.y
-    result[k + 2] = x.u.z
+    write_vec3(x.u, result, k)
     result[k + 3] = x.s
 
 
@@ -260,10 +246,7 @@ def configuration_rate(tree: Tree, q, v):
             write_quaternion(quaternion_at(q, k).derivative(Vec3(v[j], v[j + 1], v[j + 2])), rate, k)
         elif kind == FLOATING:
             x = quaternion_at(q, k + 3)
-            velocity = x.matrix() @ Vec3(v[j], v[j + 1], v[j + 2])
-            rate[k] = velocity.x
-            rate[k + 1] = velocity.y
-            rate[k + 2] = velocity.z
+            write_vec3(x.matrix() @ Vec3(v[j], v[j + 1], v[j + 2]), rate, k)
             write_quaternion(x.derivative(Vec3(v[j + 3], v[j + 4], v[j + 5])), rate, k + 3)
         elif kind != INNER:
             rate[k] = v[j]
@@ -290,11 +273,11 @@ def configuration_velocity(tree: Tree, q, rate, v) -> None:
             v[j + 1] = c * rate[k + 1] - s * rate[k]
             v[j + 2] = c * rate[k + 3] - s * rate[k + 2]
         elif kind == SPHERICAL:
-            write_vector(turning_velocity(quaternion_at(q, k), quaternion_at(rate, k)), v, j)
+            write_vec3(turning_velocity(quaternion_at(q, k), quaternion_at(rate, k)), v, j)
         elif kind == FLOATING:
             x = quaternion_at(q, k + 3)
-            write_vector(x.rotate_back(Vec3(rate[k], rate[k + 1], rate[k + 2])), v, j)
-            write_vector(turning_velocity(x, quaternion_at(rate, k + 3)), v, j + 3)
+            write_vec3(x.rotate_back(Vec3(rate[k], rate[k + 1], rate[k + 2])), v, j)
+            write_vec3(turning_velocity(x, quaternion_at(rate, k + 3)), v, j + 3)
         elif kind != INNER:
             v[j] = rate[k]
 
@@ -371,9 +354,7 @@ def carry(turning, u, d, h, velocity) -> None:
         if turning[i] == FLOATING:
             w = Vec3(h * u[i + 3] + d[i + 3], h * u[i + 4] + d[i + 4], h * u[i + 5] + d[i + 5])
             back = exp_so3(w).rotate_back(Vec3(u[i], u[i + 1], u[i + 2]))
-            velocity[i] = back.x
-            velocity[i + 1] = back.y
-            velocity[i + 2] = back.z
+            write_vec3(back, velocity, i)
         elif turning[i] == PLANAR:
             sine, cosine = sincos(h * u[i + 2] + d[i + 2])
             velocity[i] = cosine * u[i] + sine * u[i + 1]

@@ -32,7 +32,15 @@ from ..spatial import (
     coriolis_of_turning,
     unit_motion,
 )
-from .kinematics import angular_velocities, base_acceleration, external_forces, joint_products, joint_transforms, rigid_inertia
+from .kinematics import (
+    angular_velocities,
+    base_acceleration,
+    clear,
+    external_forces,
+    joint_products,
+    joint_transforms,
+    rigid_inertia,
+)
 
 
 def rnea_derivatives(tree: Tree, bodies: Placements, q, v, qdd, forces, results) -> None:
@@ -44,11 +52,9 @@ def write_derivatives(tree: Tree, q, v, qdd, external, results) -> None:
     """Write the derivatives under `external`, one Force for each row."""
     dq, dv, M = results
     n = len(tree.parent)
-    for i in range(n):
-        for j in range(n):
-            dq[i][j] = 0.0
-            dv[i][j] = 0.0
-            M[i][j] = 0.0
+    clear(dq)
+    clear(dv)
+    clear(M)
     X = joint_transforms(tree, q)
     w, w_parent = angular_velocities(tree, X, v)
     slip = own_linear_velocities(tree, v)

@@ -61,6 +61,13 @@ def force(a, j: int) -> Force:
     return Force(Vec3(r[0], r[1], r[2]), Vec3(r[3], r[4], r[5]))
 
 
+def clear(matrix) -> None:
+    """Write zeros."""
+    for i in range(len(matrix)):
+        for j in range(len(matrix[i])):
+            matrix[i][j] = 0.0
+
+
 def joint_transform(tree: Tree, j: int, q) -> Transform:
     """Return the frame of row j in its parent's frame."""
     kind = tree.kind[j]
@@ -129,8 +136,9 @@ def joint_products(tree: Tree, w, w_parent, v):
     return c
 
 
-def velocity_products(tree: Tree, X, w, w_parent, v):
-    """Return c[j] of the header, summed at the first row of each joint."""
+def velocity_products(tree: Tree, X, v):
+    """Return w[j], and c[j] of the header, summed at the first row of each joint."""
+    w, w_parent = angular_velocities(tree, X, v)
     c = joint_products(tree, w, w_parent, v)
     for j in range(len(tree.parent)):
         p = tree.parent[j]
@@ -138,7 +146,7 @@ def velocity_products(tree: Tree, X, w, w_parent, v):
             lin = X[j].rotate_to_child(w[p].cross(w[p].cross(X[j].base)))
             out = Vec3(0.0, 0.0, X[j].slide)  # along the child's z, where the parent's w is available
             c[j] = c[j] + Motion(ZERO3, lin + w_parent[j].cross(w_parent[j].cross(out)))
-    return c
+    return w, c
 
 
 def accelerations_of_velocities(tree: Tree, X, c):

@@ -6,8 +6,8 @@ import math
 from typing import Any, NamedTuple
 
 from ..spatial import sqrt
+from .contact.operational_space.dense_factors import is_zero
 from .forward_dynamics_derivatives import dot
-from .inverse_kinematics.prioritized import is_zero
 
 FELT = "felt"  # the joint forces at the end of a step
 ROUNDED = 1e-3  # relative to the weight: smaller tangential forces are rounded off

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ..spatial import log_so3, quaternion_at
-from .inverse_kinematics.prioritized import is_zero
+from .contact.operational_space.dense_factors import is_zero
 
 
 class Spring(NamedTuple):

@@ -21,7 +21,16 @@ from ..model.tree import Placements, Tree
 from ..spatial import ZERO3, Force, Mat3, Vec3, acceleration_field, sqrt
 from .frames import frame_poses
 from .idsva import axes_in_root
-from .kinematics import angular_velocities, base_acceleration, joint_products, joint_transforms, mat3, spatial_velocities, vec3
+from .kinematics import (
+    angular_velocities,
+    base_acceleration,
+    clear,
+    joint_products,
+    joint_transforms,
+    mat3,
+    spatial_velocities,
+    vec3,
+)
 from .rnea import body_accelerations
 
 PARAMETERS = 10  # number of parameters of a body
@@ -39,24 +48,18 @@ class JointColumns(NamedTuple):
 
 def inverse_dynamics_regressor(tree: Tree, bodies: Placements, q, v, qdd, Y) -> None:
     """Write Y (n, 10 bodies), for which Y times the parameters of all bodies is their part of the joint forces."""
-    clear(Y, len(tree.parent), PARAMETERS * len(bodies.row))
+    clear(Y)
     write_regressor(tree, bodies, q, v, qdd, Y)
 
 
 def extended_regressor(tree: Tree, bodies: Placements, joints: JointColumns, q, v, qdd, Y) -> None:
     """Write Y, and columns for joints: forces that are v, the sign of v, and q'' times a parameter."""
     begin = PARAMETERS * len(bodies.row)
-    clear(Y, len(tree.parent), begin + len(joints.kind))
+    clear(Y)
     write_regressor(tree, bodies, q, v, qdd, Y)
     for c in range(len(joints.kind)):
         for j in range(joints.first[c], joints.stop[c]):
             Y[j][begin + c] = force_of_joint(joints.kind[c], v[j], qdd[j])
-
-
-def clear(Y, rows: int, columns: int) -> None:
-    for i in range(rows):
-        for k in range(columns):
-            Y[i][k] = 0.0
 
 
 def force_of_joint(kind: int, v, a):

@@ -1,7 +1,7 @@
 """Rotations and rigid motions as matrices: exponentials, logarithms, their Jacobians, and changes of representation.
 
 A motion is a homogeneous matrix (4, 4) of a rotation R and a translation p, a velocity is (linear, angular) in the axes of the
-frame that moves, and a quaternion (x, y, z, w). The formulas are those of `spatial/lie.py` and `spatial/lie_jacobians.py`.
+frame that moves, and a quaternion (x, y, z, w). The formulas are those of `spatial/lie.py`.
 """
 
 from __future__ import annotations
@@ -9,10 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from ..spatial import Mat3, Quaternion, Scalar, Vec3, exp_se3, exp_so3, log_se3, log_so3, quaternion_at, sqrt
-from ..spatial.lie import SIGN, angle_over_sine, half_turn, quaternion_of_matrix
-from ..spatial.lie_jacobians import of_exponential, of_logarithm
-from .frames import write_placement
-from .integration import lever, turning_velocity, write_block, write_motion_block, write_quaternion, write_vector
+from ..spatial.lie import SIGN, angle_over_sine, half_turn, of_exponential, of_logarithm, quaternion_of_matrix
+from .frames import write_placement, write_vec3
+from .integration import lever, turning_velocity, write_block, write_motion_block, write_quaternion
 
 
 def rotation_of(T) -> Mat3:
@@ -38,8 +37,8 @@ def exponential(v, T) -> None:
 
 def logarithm(T, v) -> None:
     l, w = log_se3(translation_of(T), quaternion_of_matrix(rotation_of(T)))
-    write_vector(l, v, 0)
-    write_vector(w, v, 3)
+    write_vec3(l, v, 0)
+    write_vec3(w, v, 3)
 
 
 def exponential_jacobian(v, J) -> None:
@@ -60,7 +59,7 @@ def rotation_exponential(w, R) -> None:
 
 
 def rotation_logarithm(R, w) -> None:
-    write_vector(log_so3(quaternion_of_matrix(rotation_of(R))), w, 0)
+    write_vec3(log_so3(quaternion_of_matrix(rotation_of(R))), w, 0)
 
 
 def rotation_exponential_jacobian(w, J) -> None:
@@ -127,7 +126,7 @@ def matrix_of_angles(rpy, R) -> None:
 
 
 def angles_of_matrix(R, rpy) -> None:
-    write_vector(rpy_of(rotation_of(R)), rpy, 0)
+    write_vec3(rpy_of(rotation_of(R)), rpy, 0)
 
 
 def quaternion_of_angles(rpy, q) -> None:
@@ -135,7 +134,7 @@ def quaternion_of_angles(rpy, q) -> None:
 
 
 def angles_of_quaternion(q, rpy) -> None:
-    write_vector(rpy_of(quaternion_at(q, 0).normalized().matrix()), rpy, 0)
+    write_vec3(rpy_of(quaternion_at(q, 0).normalized().matrix()), rpy, 0)
 
 
 def motion_of_coordinates(x, T) -> None:
@@ -143,7 +142,7 @@ def motion_of_coordinates(x, T) -> None:
 
 
 def coordinates_of_motion(T, x) -> None:
-    write_vector(translation_of(T), x, 0)
+    write_vec3(translation_of(T), x, 0)
     write_quaternion(quaternion_of_matrix(rotation_of(T)), x, 3)
 
 
@@ -202,7 +201,7 @@ def rotation_velocity(R, rate, w) -> None:
     """Write the angular velocity, in the rotated axes, of a rotation that changes by `rate`."""
     x, y, z = (Vec3(R[0][i], R[1][i], R[2][i]) for i in range(3))
     dx, dy, dz = (Vec3(rate[0][i], rate[1][i], rate[2][i]) for i in range(3))
-    write_vector(Vec3(z.dot(dy), x.dot(dz), y.dot(dx)), w, 0)
+    write_vec3(Vec3(z.dot(dy), x.dot(dz), y.dot(dx)), w, 0)
 
 
 def quaternion_rate(q, w, rate) -> None:
@@ -210,20 +209,20 @@ def quaternion_rate(q, w, rate) -> None:
 
 
 def quaternion_velocity(q, rate, w) -> None:
-    write_vector(turning_velocity(quaternion_at(q, 0), quaternion_at(rate, 0)), w, 0)
+    write_vec3(turning_velocity(quaternion_at(q, 0), quaternion_at(rate, 0)), w, 0)
 
 
 def coordinates_rate(x, v, rate) -> None:
     """Write the rate of (x, y, z, qx, qy, qz, qw), the configuration of a floating joint."""
     q = quaternion_at(x, 3)
-    write_vector(q.normalized().matrix() @ vector_at(v, 0), rate, 0)
+    write_vec3(q.normalized().matrix() @ vector_at(v, 0), rate, 0)
     write_quaternion(q.derivative(vector_at(v, 3)), rate, 3)
 
 
 def coordinates_velocity(x, rate, v) -> None:
     q = quaternion_at(x, 3)
-    write_vector(q.rotate_back(vector_at(rate, 0)), v, 0)
-    write_vector(turning_velocity(q, quaternion_at(rate, 3)), v, 3)
+    write_vec3(q.rotate_back(vector_at(rate, 0)), v, 0)
+    write_vec3(turning_velocity(q, quaternion_at(rate, 3)), v, 3)
 
 
 # validity

@@ -5,8 +5,8 @@ A function is a `Program`, which a `CompiledFunction` compiles and calls.
 Other packages use these modules:
 
     ambient_program             derivatives with respect to arrays instead of tangents
-    arguments                   arguments of a call: names, shapes, batch axes
     backends.cuda.code          kernels on devices
+    backends.cuda.device_code   the device of a call
     backends.cuda.device_loop   kernels with loops on devices
     backends.cuda.driver        devices
     backends.host_arrays        arguments as NumPy arrays
@@ -23,10 +23,9 @@ Other packages use these modules:
     cache                       compiled code on disk
     cache_folder                the folder of the cache
     compilation_messages        messages during long compilations
-    dual_numbers                derivatives by dual numbers
     derivative_program          derivatives of programs
-    devices                     the device of a call
     differentiation             derivatives of traces
+    execution                   executions of programs, and named tuples of results
     exclusive                   objects that one thread at a time may use
     forks                       locks that forked children find free
     function                    compiled functions
@@ -34,7 +33,6 @@ Other packages use these modules:
     graph                       expressions
     guarded                     programs whose inaccurate results others compute again
     jacobian_trace              traces of Jacobians in vector lanes
-    loops.batch_calls           calls for many states
     loops.kernel_tables         tables of kernels in memory
     loops.kernel_types          types of values in kernels
     loops.kernels               kernels with loops
@@ -42,7 +40,7 @@ Other packages use these modules:
     loops.memory_spans          the memory of arrays as one block
     loops.plan                  the plan of a kernel's code
     loops.planning_state        values that are the same wherever they are evaluated
-    loops.prepared_calls        calls with fixed arguments, and copies to and from their arrays
+    loops.prepared_calls        calls with fixed arguments or for many states, and copies to and from their arrays
     loops.standalone            kernels without Python: their inputs, results and words
     loops.variable_scopes       the scopes of a plan's variables
     loops.workspaces            the parts of a plan
@@ -50,7 +48,6 @@ Other packages use these modules:
     program                     programs
     program_trace               the trace of a program
     progress                    progress of long work
-    result_class                named tuples of results
     sources                     hashes of kernels' sources
     tape                        recorded functions
     threads                     sharing of work among threads

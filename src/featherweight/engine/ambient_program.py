@@ -37,12 +37,6 @@ class AmbientProgram(WrappedProgram):
     def outputs(self) -> tuple[Output, ...]:
         return tuple(y._replace(along=None) for y in self.program.outputs)
 
-    def identity(self) -> tuple[object, ...]:
-        return self.program.identity()
-
-    def flat(self, *inputs: list[Scalar]) -> list[Scalar]:
-        return self.program.flat(*inputs)
-
     def in_lanes(self, lanes: int, own: Trace | None = None) -> JacobianTrace | None:
         return self.program.in_lanes(lanes, own)
 

@@ -244,9 +244,6 @@ class OneInLanes(WrappedProgram):
     def identity(self) -> tuple[object, ...]:
         return "one in lanes", self.program.identity(), self.one.identity()
 
-    def flat(self, *inputs: list[Any]) -> list[Any]:
-        return self.program.flat(*inputs)
-
     def in_lanes(self, lanes: int, own: Trace | None = None) -> JacobianTrace | None:
         in_lanes = self.one.in_lanes(lanes)
         whole = own or trace(self.flat, [x.size for x in self.inputs])

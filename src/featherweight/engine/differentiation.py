@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from .graph import Expression
 from .operations import CONSTANT, INPUT, OPERATIONS, Operation
-from .trace import Trace
+from .trace import Trace, of_expressions, values_of
 
 Scalar = Any
 Rates = dict[int, Scalar]  # by direction; missing rates are zero
@@ -44,6 +45,13 @@ def forward(t: Trace, x: dict[int, Scalar], seeds: Sequence[Sequence[Rates]]) ->
         own = rates.get(y[0], none) if isinstance(y, tuple) else none
         results.append({d: -r for d, r in own.items()} if isinstance(y, tuple) and y[1] else own)
     return results
+
+
+def rates_of_expressions(expressions: Sequence[Scalar], seeds: Sequence[tuple[Expression, Rates]]) -> list[Rates]:
+    """Return the rates of expressions of a graph with one argument, as expressions, from those of the argument's scalars."""
+    inputs, rates = zip(*seeds, strict=True)
+    t = of_expressions(inputs[0].graph, [len(inputs)], expressions)
+    return forward(t, values_of(t, [inputs]), [rates])
 
 
 def _rates(operation: Operation, values: Sequence[Scalar], result: Scalar, moving: Sequence[Rates]) -> Rates:

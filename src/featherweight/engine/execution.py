@@ -5,15 +5,17 @@ Of several algorithms, a function uses the one with the fewest operations.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from collections import namedtuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from ..checks import check_labels
+from ..names import unknown_keyword
+from ..summaries import summary
 from .ambient_program import is_plain
-from .arguments import batch_axes, given_results, result_type
 from .backends import backend
 from .backends.host_arrays import TYPES
 from .backends.protocol import Executable
@@ -22,7 +24,6 @@ from .forks import new_lock
 from .operations import Operations
 from .program import Program
 from .program_trace import NODE_BUDGET, ProgramTrace
-from .result_class import result_class
 from .threads import check_threads
 
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ class Execution:
     ) -> Executable:
         """Return the executable for the place where the arguments are, or for the device that is named."""
         if device is not None or type(out) not in TYPES or not all(type(x) in TYPES for x in args):
-            from .devices import executable_on_device  # only where there may be one
+            from .backends.cuda.device_code import executable_on_device  # only where there may be one
 
             if there := executable_on_device(self.program, lambda: self.device_code, args, out, device):
                 return there
@@ -210,3 +211,90 @@ def cheapest_of(executions: Mapping[str, Execution]) -> str:
             if x.asked != "rolled" and x.traced.within(budget):
                 costs[name] = cost(x.traced.operations)
     return min(costs, key=costs.__getitem__) if costs else first
+
+
+@cache
+def result_class(name: str, fields: tuple[str, ...]) -> type:
+    """Return a class of named tuples for several results, which can be pickled."""
+    base: Any = namedtuple(name, fields)  # type: ignore[misc]  # its fields are known when the function is
+
+    def reduce(self: tuple[Any, ...]) -> tuple[Any, ...]:
+        return _result, (name, fields, tuple(self))
+
+    return type(name, (base,), {"__slots__": (), "__reduce__": reduce, "__repr__": summary, "__module__": __name__})
+
+
+def _result(name: str, fields: tuple[str, ...], values: tuple[Any, ...]) -> Any:
+    """Return a named tuple from its pickle."""
+    return result_class(name, fields)(*values)
+
+
+_DOUBLE = np.dtype(np.float64)
+_SINGLE = np.dtype(np.float32)
+
+
+def bound(program: Program, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+    """Return positional and named arguments in order."""
+    names = [a.name for a in program.inputs]
+    missing = names[len(args) :]
+    if len(args) > len(names) or set(missing) != set(named):
+        if len(args) > len(names):
+            raise TypeError(f"{program} takes {', '.join(names)}; got {len(args)} arguments")
+        if unknown := [x for x in named if x not in names]:
+            raise unknown_keyword(str(program), unknown[0], [*names, *program.options])
+        if twice := [x for x in named if x not in missing]:
+            raise TypeError(f"{program} got {twice[0]} twice, by position and by name")
+        raise TypeError(f"{program} takes {', '.join(names)}; missing: {', '.join(x for x in missing if x not in named)}")
+    return (*args, *(named[n] for n in missing))
+
+
+def batch_axes(program: Program, arrays: Sequence[Any]) -> tuple[int, ...]:
+    """Return the batch axes. Raises TypeError or ValueError for an invalid argument, with its name."""
+    batch: tuple[int, ...] | None = None
+    for a, argument in zip(arrays, program.inputs, strict=True):
+        if a.dtype is not _DOUBLE and a.dtype.kind not in "fiub":
+            raise TypeError(f"{program.name}: {argument.name} must hold real numbers; got dtype {a.dtype}")
+        axes = a.ndim - len(argument.shape)
+        if axes < 0 or a.shape[axes:] != argument.shape:
+            expected = ", ".join(["...", *map(str, argument.shape)])
+            raise ValueError(f"{program.name}: {argument.name} must have shape ({expected}); got {a.shape}")
+        if batch is None:
+            batch = a.shape[:axes]
+        elif batch != a.shape[:axes]:
+            batch = _broadcast(program, arrays, batch, a.shape[:axes])
+    assert batch is not None
+    return batch
+
+
+def _broadcast(program: Program, arrays: Sequence[Any], a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+    try:
+        return np.broadcast_shapes(a, b)
+    except ValueError:
+        shapes = ", ".join(f"{p.name} {x.shape}" for x, p in zip(arrays, program.inputs, strict=True))
+        raise ValueError(f"{program.name}: batch axes do not broadcast: {shapes}") from None
+
+
+def given_results(program: Program, executable: Executable, out: Any, batch: tuple[int, ...]) -> Sequence[Any]:
+    """Return the caller's arrays for the results. Raises ValueError if they do not fit."""
+    outputs = program.outputs
+    if len(outputs) > 1 and (not isinstance(out, tuple) or len(out) != len(outputs)):
+        names = ", ".join(r.name for r in outputs)
+        given = str(out.shape) if isinstance(out, np.ndarray) else type(out).__name__
+        raise ValueError(f"{program.name}: out must be a tuple of {len(outputs)} arrays ({names}); got {given}")
+    arrays: list[Any] = []
+    for x, output in zip(out if len(outputs) > 1 else (out,), outputs, strict=True):
+        what = f"{program.name}: out" if len(outputs) == 1 else f"{program.name}: out for {output.name}"
+        array, shape = executable.result(x, what), batch + output.shape
+        if array.shape != shape:
+            raise ValueError(f"{what} must be an array of shape {shape}; got {array.shape}")
+        if array.dtype.kind not in "fc":  # NumPy would also cast to strings and objects
+            raise TypeError(f"{what} must hold floating-point numbers; got dtype {array.dtype}")
+        if any(executable.overlap(array, other) for other in arrays):
+            raise ValueError(f"{program.name}: the array for {output.name} overlaps with another of out; give each its own")
+        arrays.append(array)
+    return arrays
+
+
+def result_type(dtypes: Iterable[np.dtype[Any]]) -> np.dtype[Any]:
+    """Return float32 if all arguments are floating-point numbers of at most single precision, otherwise float64."""
+    return _SINGLE if all(d.kind == "f" and d.itemsize <= 4 for d in dtypes) else _DOUBLE

@@ -9,13 +9,12 @@ from ..array_types import Array
 from ..checks import NAME, argument, one_of
 from ..names import SuggestsNames, unknown_keyword
 from .ambient_program import AmbientProgram, is_ambient
-from .arguments import bound
 from .backends import EXECUTIONS
 from .backends.protocol import Executable
 from .derivative_program import JacobianProgram, PullbackProgram, PushforwardProgram
 from .direct_calls import DirectlyCalled, call_directly
-from .execution import Execution, cheapest_of, derived
-from .guarded import CheckedCalls, CheckedProgram, GuardedCalls, GuardedProgram
+from .execution import Execution, bound, cheapest_of, derived
+from .guarded import WatchedCalls, WatchedProgram
 from .operations import Operations
 from .program import FusedProgram, Program
 from .signature import OfInstances, call_text, described
@@ -73,8 +72,8 @@ class CompiledFunction(DirectlyCalled, SuggestsNames, Generic[R]):
         self.executions, self.algorithm = executions, algorithm
         self.own = executions[algorithm]
         self.program = self.own.program
-        self._guarded: GuardedCalls | CheckedCalls | None = None
-        if isinstance(self.program, GuardedProgram | CheckedProgram):
+        self._guarded: WatchedCalls | None = None
+        if isinstance(self.program, WatchedProgram):
             self._guarded = self.program.calls(self.own.asked, algorithm)
         self._alternatives: dict[str, CompiledFunction[R]] = {self.algorithm: self}
         self._variants: dict[str, CompiledFunction[R]] = {}
@@ -257,9 +256,7 @@ class CompiledFunction(DirectlyCalled, SuggestsNames, Generic[R]):
         result: R = self.own(*given, out=out, threads=threads, device=device, begin=self._take_entry)
         return result
 
-    def _call_guarded(
-        self, calls: GuardedCalls | CheckedCalls, args: tuple[Any, ...], out: Any, threads: int | None, device: str | None
-    ) -> R:
+    def _call_guarded(self, calls: WatchedCalls, args: tuple[Any, ...], out: Any, threads: int | None, device: str | None) -> R:
         """Return the results of a guarded call."""
         if not calls.watch.hidden:
             whole: R = calls(args, out, threads, device, self._take_entry)  # type: ignore[assignment]
@@ -308,7 +305,7 @@ class CompiledFunction(DirectlyCalled, SuggestsNames, Generic[R]):
     def _take_entry(self, executable: Executable) -> None:
         """Make Python call the entry of the back end directly, if there is one."""
         watch = None if self._guarded is None else self._guarded.watch
-        entry = executable.entry(self.name, self.own.result_class, type(self).__call__.__get__(self), watch)
+        entry = executable.entry(self.own.result_class, type(self).__call__.__get__(self), watch)
         if entry is not None:
             call_directly(self, entry)
 

@@ -9,6 +9,7 @@ libraries) have the first program only.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -33,11 +34,9 @@ class WatchedProgram(WrappedProgram):
     def traceable(self) -> Program:
         return self.program
 
-    def identity(self) -> tuple[object, ...]:
-        return self.program.identity()
-
-    def flat(self, *inputs: list[Any]) -> list[Any]:
-        return self.program.flat(*inputs)
+    @abstractmethod
+    def calls(self, asked: str, algorithm: str) -> WatchedCalls:
+        """Return the calls of a function with this program."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,6 @@ class GuardedProgram(WatchedProgram):
         return self.program.in_lanes(lanes, own)
 
     def calls(self, asked: str, algorithm: str) -> GuardedCalls:
-        """Return the calls of a function with this program."""
         return GuardedCalls(self, asked, algorithm)
 
 
@@ -76,18 +74,14 @@ class CheckedProgram(WatchedProgram):
     refuse: Callable[..., None]  # takes the function's name and, by name, its arguments as arrays; raises ValueError
 
     def calls(self, asked: str, algorithm: str) -> CheckedCalls:
-        """Return the calls of a function with this program."""
         return CheckedCalls(self, asked, algorithm)
 
 
-class CheckedCalls:
-    """Calls of a checked program."""
+class WatchedCalls(ABC):
+    """Calls of a watched program."""
 
-    def __init__(self, program: CheckedProgram, asked: str, algorithm: str) -> None:
-        self.program, self.watch = program, Watch(program.limit, True)
-        names = tuple(y.name for y in program.outputs), tuple(y.name for y in program.error.outputs)
-        watched = FusedProgram(program.name, (program.program, program.error), names)
-        self.watched = Execution(watched, asked, algorithm)
+    def __init__(self, watched: Program, watch: Watch, asked: str, algorithm: str) -> None:
+        self.watched, self.watch, self.asked = Execution(watched, asked, algorithm), watch, asked
 
     def __call__(
         self,
@@ -97,8 +91,24 @@ class CheckedCalls:
         device: str | None = None,
         begin: Callable[[Executable], None] | None = None,
     ) -> tuple[Any, ...]:
-        """Return the results and the error for the arguments in order. Raises ValueError for invalid arguments."""
-        results: tuple[Any, ...] = self.watched(*args, out=out, threads=threads, device=device, begin=begin)
+        """Return the results and the watched number for the arguments in order."""
+        return self.answered(args, self.watched(*args, out=out, threads=threads, device=device, begin=begin))
+
+    @abstractmethod
+    def answered(self, args: tuple[Any, ...], results: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return the results, after what the watched number requires. Results on devices are returned unchecked."""
+
+
+class CheckedCalls(WatchedCalls):
+    """Calls of a checked program, which raise ValueError for invalid arguments."""
+
+    def __init__(self, program: CheckedProgram, asked: str, algorithm: str) -> None:
+        self.program = program
+        names = tuple(y.name for y in program.outputs), tuple(y.name for y in program.error.outputs)
+        watched = FusedProgram(program.name, (program.program, program.error), names)
+        super().__init__(watched, Watch(program.limit, True), asked, algorithm)
+
+    def answered(self, args: tuple[Any, ...], results: tuple[Any, ...]) -> tuple[Any, ...]:
         error = results[-1]
         if isinstance(error, float | np.floating | np.ndarray) and np.any(error >= self.program.limit):
             arrays = map(np.asarray, args)
@@ -106,27 +116,15 @@ class CheckedCalls:
         return results
 
 
-class GuardedCalls:
-    """Calls of a guarded program."""
+class GuardedCalls(WatchedCalls):
+    """Calls of a guarded program. Strains are infinite where the rank is lower than in general position, with a warning."""
 
     def __init__(self, program: GuardedProgram, asked: str, algorithm: str) -> None:
-        self.program, self.asked = program, asked
-        self.watched = Execution(program.watched, asked, algorithm)
-        self.watch = Watch(program.limit, len(program.watched.outputs) > len(program.outputs))
+        self.program = program
+        hidden = len(program.watched.outputs) > len(program.outputs)
+        super().__init__(program.watched, Watch(program.limit, hidden), asked, algorithm)
 
-    def __call__(
-        self,
-        args: tuple[Any, ...],
-        out: Any = None,
-        threads: int | None = None,
-        device: str | None = None,
-        begin: Callable[[Executable], None] | None = None,
-    ) -> tuple[Any, ...]:
-        """Return the results and the strain for the arguments in order. Strains are infinite where the rank is lower.
-
-        Warns if the rank of a state is lower than in general position. Results on devices are not checked.
-        """
-        results: tuple[Any, ...] = self.watched(*args, out=out, threads=threads, device=device, begin=begin)
+    def answered(self, args: tuple[Any, ...], results: tuple[Any, ...]) -> tuple[Any, ...]:
         strain = results[-1]
         if isinstance(strain, float | np.floating):
             return self._again(args, results) if strain >= self.program.limit else results

@@ -41,34 +41,6 @@ def _cos(x: Scalar) -> Scalar:
     return sincos(x)[1]
 
 
-def _rate_of_sum(a: Scalar, b: Scalar, y: Scalar, da: Scalar, db: Scalar) -> Scalar:
-    return da + db
-
-
-def _rate_of_difference(a: Scalar, b: Scalar, y: Scalar, da: Scalar, db: Scalar) -> Scalar:
-    return da - db
-
-
-def _rate_of_product(a: Scalar, b: Scalar, y: Scalar, da: Scalar, db: Scalar) -> Scalar:
-    return da * b + a * db
-
-
-def _rate_of_quotient(a: Scalar, b: Scalar, y: Scalar, da: Scalar, db: Scalar) -> Scalar:
-    return (da - y * db) * (1.0 / b)
-
-
-def _rate_of_sqrt(x: Scalar, y: Scalar, dx: Scalar) -> Scalar:
-    return (0.5 / y) * dx
-
-
-def _rate_of_sin(x: Scalar, y: Scalar, dx: Scalar) -> Scalar:
-    return _cos(x) * dx
-
-
-def _rate_of_cos(x: Scalar, y: Scalar, dx: Scalar) -> Scalar:
-    return 0.0 - _sin(x) * dx
-
-
 ALONE_IN_SUM = (lambda a, b, da: da), (lambda a, b, db: db)
 ALONE_IN_DIFFERENCE = (lambda a, b, da: da), (lambda a, b, db: -db)
 ALONE_IN_PRODUCT = (lambda a, b, da: da * b), (lambda a, b, db: a * db)
@@ -78,13 +50,13 @@ INPUT, CONSTANT, ADD, SUB, MUL, DIV, SQRT, SIN, COS = range(9)
 OPERATIONS = (  # in the order of the numbers above
     Operation("input", 0, _none, _none, ""),
     Operation("constant", 0, _none, _none, ""),
-    Operation("add", 2, operator.add, _rate_of_sum, "add", "fadd", 4, ALONE_IN_SUM),
-    Operation("sub", 2, operator.sub, _rate_of_difference, "add", "fsub", 4, ALONE_IN_DIFFERENCE),
-    Operation("mul", 2, operator.mul, _rate_of_product, "mul", "fmul", 7, ALONE_IN_PRODUCT),
-    Operation("div", 2, operator.truediv, _rate_of_quotient, "div", "fdiv", 26),
-    Operation("sqrt", 1, sqrt, _rate_of_sqrt, "sqrt", "sqrt", 36),
-    Operation("sin", 1, _sin, _rate_of_sin, "trig", "", 54),
-    Operation("cos", 1, _cos, _rate_of_cos, "trig", "", 54),
+    Operation("add", 2, operator.add, lambda a, b, y, da, db: da + db, "add", "fadd", 4, ALONE_IN_SUM),
+    Operation("sub", 2, operator.sub, lambda a, b, y, da, db: da - db, "add", "fsub", 4, ALONE_IN_DIFFERENCE),
+    Operation("mul", 2, operator.mul, lambda a, b, y, da, db: da * b + a * db, "mul", "fmul", 7, ALONE_IN_PRODUCT),
+    Operation("div", 2, operator.truediv, lambda a, b, y, da, db: (da - y * db) * (1.0 / b), "div", "fdiv", 26),
+    Operation("sqrt", 1, sqrt, lambda x, y, dx: (0.5 / y) * dx, "sqrt", "sqrt", 36),
+    Operation("sin", 1, _sin, lambda x, y, dx: _cos(x) * dx, "trig", "", 54),
+    Operation("cos", 1, _cos, lambda x, y, dx: 0.0 - _sin(x) * dx, "trig", "", 54),
 )
 
 

@@ -243,7 +243,7 @@ class KernelProgram(Program):
 
 
 class WrappedProgram(Program):
-    """A program that wraps another one, and overrides some of its members."""
+    """A program that wraps another one, and overrides some of its members. It has no trace in lanes by default."""
 
     program: Program
 
@@ -278,6 +278,12 @@ class WrappedProgram(Program):
     def rollable(self) -> bool:
         return self.program.rollable
 
+    def identity(self) -> tuple[object, ...]:
+        return self.program.identity()
+
+    def flat(self, *inputs: list[Any]) -> list[Any]:
+        return self.program.flat(*inputs)
+
 
 @dataclass(frozen=True)
 class RenamedProgram(WrappedProgram):
@@ -297,12 +303,6 @@ class RenamedProgram(WrappedProgram):
     @property
     def outputs(self) -> tuple[Output, ...]:
         return self._named(self.program.outputs)
-
-    def identity(self) -> tuple[object, ...]:
-        return self.program.identity()
-
-    def flat(self, *inputs: list[Any]) -> list[Any]:
-        return self.program.flat(*inputs)
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,11 @@ def trace(function: Callable[..., Iterable[Expression | Number]], inputs: Sequen
     """
     g = Graph(budget)
     arguments = [[g.input(k, i) for i in range(n)] for k, n in enumerate(inputs)]
-    results = function(*arguments)
+    return of_expressions(g, inputs, function(*arguments))
+
+
+def of_expressions(g: Graph, inputs: Sequence[int], results: Iterable[Expression | Number]) -> Trace:
+    """Return the trace of expressions of a graph, whose arguments have these numbers of scalars."""
     outputs = tuple((x.node, x.negative) if isinstance(x, Expression) else float(x) for x in results)
     return Trace(g, tuple(inputs), outputs, live_nodes(g, (x[0] for x in outputs if isinstance(x, tuple))))
 

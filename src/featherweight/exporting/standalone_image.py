@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..array_types import Array
-from ..engine.loops.batch_calls import BatchCalls
 from ..engine.loops.kernel_tables import Layout, LayoutList, Table, arrays_of
 from ..engine.loops.machine_calls import CodeAddress, MachineCall
 from ..engine.loops.memory_spans import MemorySpans, padded
+from ..engine.loops.prepared_calls import BatchCalls
 from ..engine.loops.standalone import StandaloneLoop
 from .packed_words import packed_words
 

@@ -16,11 +16,11 @@ import numpy as np
 
 from ..array_types import Array
 from ..engine.backends.llvm.ir import CACHE_LINE
-from ..engine.loops.batch_calls import BatchCalls
 from ..engine.loops.kernel_tables import Layout, LayoutList, Table, arrays_of
 from ..engine.loops.kernel_types import BOOL, FLOAT, INT, ArrayType, Number, TableType
 from ..engine.loops.machine_calls import MachineCall
 from ..engine.loops.memory_spans import MemorySpans
+from ..engine.loops.prepared_calls import BatchCalls
 from ..engine.loops.standalone import ANY, POSITIVE, Port, StandaloneLoop
 from ..version import __version__
 from .c_library import INCLUDES, MULADD, library_for

@@ -25,6 +25,7 @@ from ..model.types import JointType
 from ..robot.robot import Robot
 from ..simulation.derivatives import StepDerivatives
 from ..simulation.simulation import Simulation
+from ..spatial.vectors import rotation_from_quaternion
 from .unknowns import LATENCY, Unknowns
 
 DIFFERENCE = 1e-5  # of unknowns, relative to their scale
@@ -156,13 +157,8 @@ def axes_of_joint(kind: JointType, q: Array) -> Array:
     if kind is JointType.PLANAR:
         c, s = q[..., 2], q[..., 3]
         return np.stack([np.stack([c, -s], axis=-1), np.stack([s, c], axis=-1)], axis=-2)
-    x, y, z, w = np.moveaxis(q[..., 3:], -1, 0)
-    rows = (
-        (1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)),
-        (2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)),
-        (2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)),
-    )
-    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+    turns: Array = np.array(rotation_from_quaternion(*np.moveaxis(q[..., 3:], -1, 0)))
+    return np.moveaxis(turns, (0, 1), (-2, -1))
 
 
 class _Arrays(NamedTuple):

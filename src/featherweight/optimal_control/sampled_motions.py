@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..array_types import Array, Integers, Tensor, Vector
-from ..engine.loops.batch_calls import BatchCalls, batch_calls, call_batch
 from ..engine.loops.kernels import CompiledLoop, Table
+from ..engine.loops.prepared_calls import BatchCalls, batch_calls, call_batch
 from .laws import Laws, cost_of_row, outside
 from .layout import Layout
 from .terms import PARAMETERS

@@ -18,7 +18,7 @@ import numpy as np
 from ..algorithms.knots import Drive
 from ..array_types import Array, Matrix, Vector
 from ..engine.forks import new_lock
-from ..engine.loops.batch_calls import PythonBatch
+from ..engine.loops.prepared_calls import PythonBatch
 from ..robot.trajectory import Trajectory
 from ..simulation.simulation import Simulation
 from .drives import control_bounds, drives_of

@@ -14,8 +14,8 @@ from typing import NamedTuple
 from ..array_types import IntegerMatrix, Integers, Matrix, Tensor, Vector
 from ..contact.block_equations import copy_numbers
 from ..contact.branches import padded
-from ..engine.loops.batch_calls import BatchCalls, call_batch
 from ..engine.loops.kernels import subtract_product
+from ..engine.loops.prepared_calls import BatchCalls, call_batch
 from .laws import Laws, cost_of_row, slope_of_row, update_multiplier, violation_of_row
 from .riccati import KNOTS_AT_ONCE, KnotSlopes, Riccati, add_gap, begin_value, step_back, step_costate_back
 from .runge_kutta import STAGES, StepSlopes, write_step

@@ -15,9 +15,8 @@ from ..algorithms.knots import Drive
 from ..array_types import Array
 from ..contact.branches import padded
 from ..engine.function import CompiledFunction
-from ..engine.loops.batch_calls import batch_calls
 from ..engine.loops.kernels import CompiledLoop, Table, aligned_numbers, machine_call
-from ..engine.loops.prepared_calls import prepared_call
+from ..engine.loops.prepared_calls import batch_calls, prepared_call
 from ..engine.threads import fitting
 from .control import (
     BEGIN,

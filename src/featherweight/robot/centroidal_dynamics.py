@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..algorithms import centroidal, centroidal_rates, energy
-from ..algorithms.mechanisms import centroidal as of_mechanisms
+from ..algorithms.mechanisms import on_spanning_tree as of_mechanisms
 from ..engine.function import CompiledFunction, cheapest
 from ..engine.program import ComposedProgram, CoreShape, Input, Output
 from .arguments import A, Argument, Q, V

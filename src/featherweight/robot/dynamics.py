@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ..algorithms import aba, crba, crba_ltdl, energy, inverse, rnea
 from ..algorithms import coriolis_matrix as of_trees
-from ..algorithms.mechanisms import coriolis_matrix as of_mechanisms
+from ..algorithms.mechanisms import on_spanning_tree as of_mechanisms
 from ..array_types import Array
 from ..checks import ARRAY, argument
 from ..engine.function import CompiledFunction, cheapest

@@ -11,9 +11,9 @@ import numpy.typing as npt
 from ..algorithms import forward_dynamics_derivatives as implicit
 from ..array_types import Array
 from ..engine.derivative_program import JacobianProgram, PullbackProgram
+from ..engine.execution import result_class
 from ..engine.function import CompiledFunction
 from ..engine.program import ComposedProgram, Input, Output, Program
-from ..engine.result_class import result_class
 from ..names import knows_keywords
 from .compiled_member import compiled
 from .dynamics import forward_dynamics, inverse_dynamics

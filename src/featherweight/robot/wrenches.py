@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..algorithms.wrenches import wrench_on_body
+from ..algorithms.frames import wrench_on_body
 from ..array_types import Array
 from ..checks import ARRAY, argument, one_of, shown
 from ..engine.function import CompiledFunction

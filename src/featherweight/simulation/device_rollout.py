@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..array_types import Array
+from ..engine.backends.cuda.device_code import place_of
 from ..engine.backends.cuda.device_loop import DeviceLoop, NumberedCalls
 from ..engine.backends.cuda.driver import Device
-from ..engine.devices import place_of
 from ..engine.loops.kernels import Layout, MachineCall
 from ..engine.program import CoreShape, Input, Output
 from .arguments import check_inputs, numbers

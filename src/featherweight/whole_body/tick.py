@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 from ..array_types import Booleans, Integers, Matrix, Tensor, Vector
 from ..contact.block_equations import copy_numbers
-from ..engine.loops.batch_calls import BatchCalls, call_batch
 from ..engine.loops.kernels import MachineCall, call_machine
+from ..engine.loops.prepared_calls import BatchCalls, call_batch
 from ..quadratic_programs.active_set import minimize
 from ..quadratic_programs.cascade import begin_program, keep_costs, next_cost, next_equality, next_limit
 from ..quadratic_programs.program import COSTS, EQUALITIES, SOLVED, ActiveSet, QuadraticProgram

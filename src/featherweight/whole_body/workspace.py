@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..array_types import Array
-from ..engine.loops.batch_calls import batch_calls
 from ..engine.loops.kernels import CompiledLoop, Table, machine_call
-from ..engine.loops.prepared_calls import prepared_call
+from ..engine.loops.prepared_calls import batch_calls, prepared_call
 from ..quadratic_programs.program import Sizes, quadratic_program
 from ..robot.inverse_kinematics.tasks import CenterOfMassTask, FrameTask, PostureTask
 from ..robot.robot import Robot

@@ -11,7 +11,7 @@ import pytest
 import featherweight as fw
 from featherweight.engine.backends import repeated_columns
 from featherweight.engine.backends.llvm import loop as loop_module
-from featherweight.engine.backends.llvm.gufunc import Gufunc
+from featherweight.engine.backends.llvm.backend import Gufunc
 from featherweight.engine.backends.llvm.ir import Type
 from featherweight.engine.backends.llvm.jit import compile_object, host, load_object
 from featherweight.engine.backends.llvm.loop import emit_loop

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from featherweight.engine.loops.batch_calls import BatchCalls, PythonBatch, batch_calls, call_batch
 from featherweight.engine.loops.kernels import CompiledLoop, Table
+from featherweight.engine.loops.prepared_calls import BatchCalls, PythonBatch, batch_calls, call_batch
 
 
 class Called(NamedTuple):

@@ -1,4 +1,4 @@
-"""Constraint rows of any kind: their Jacobian J, and J' v.
+"""Constraint rows of any kind: their Jacobian J, J' v, and targets of contacts under which errors decay (Baumgarte 1972).
 
 A group of rows measures the velocity (angular, linear) of a point, or a sum over several points, in the axes of a body or of
 the world. A row is K times this velocity:
@@ -14,13 +14,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ...model.tree import INNER, Tree
-from ...spatial import IDENTITY3, ZERO3, ZERO_FORCE, ZERO_MOTION, Force, Motion
-from ..frames import world_poses
+from ...model.tree import INNER, Placements, Tree
+from ...spatial import IDENTITY3, ZERO3, ZERO_FORCE, ZERO_MOTION, Force, Motion, Vec3
+from ..frames import frame_poses, velocity_of_frame, world_poses
 from ..integration import configuration_rate
 from ..kinematics import (
     accelerations_of_velocities,
-    angular_velocities,
     force,
     joint_transforms,
     mat3,
@@ -130,9 +129,8 @@ def add_entry_accelerations(entries: FunctionEntries, q, rate, v, b) -> None:
 def row_bias_acceleration(tree: Tree, rows: ConstraintRows, q, v):
     """Return J' v of all rows."""
     X = joint_transforms(tree, q)
-    w, w_parent = angular_velocities(tree, X, v)
-    a = accelerations_of_velocities(tree, X, velocity_products(tree, X, w, w_parent, v))
-    b = row_accelerations(tree, rows, X, w, spatial_velocities(tree, X, v), a)
+    w, c = velocity_products(tree, X, v)
+    b = row_accelerations(tree, rows, X, w, spatial_velocities(tree, X, v), accelerations_of_velocities(tree, X, c))
     add_entry_accelerations(rows.entries, q, configuration_rate(tree, q, v), v, b)
     return b
 
@@ -159,3 +157,28 @@ def row_accelerations(tree: Tree, rows: ConstraintRows, X, w, u, a):
         for r in range(rows.start[g], rows.stop[g]):
             b[r] = force(rows.K, r).power(rate)
     return b
+
+
+class FrameRows(NamedTuple):
+    """Constraint rows on the (angular, linear) velocity of contact frames, in their axes."""
+
+    K: Any  # (m, 6)
+    begin: Any  # (E + 1,) first row of each frame
+
+
+def stabilization(tree: Tree, frames: Placements, rows: FrameRows, q, v, wanted, gains, result) -> None:
+    """Write -K (gains[0] error + gains[1] velocity) for each contact frame, given its desired homogeneous matrix."""
+    X = joint_transforms(tree, q)
+    R, o = frame_poses(tree, frames, X)
+    u = spatial_velocities(tree, X, v)
+    for g in range(len(frames.row)):
+        T = wanted[g]
+        E = R[g].transpose()
+        away = E @ (o[g] - Vec3(T[0][3], T[1][3], T[2][3]))
+        x, y, z = E @ Vec3(T[0][0], T[1][0], T[2][0]), E @ Vec3(T[0][1], T[1][1], T[2][1]), E @ Vec3(T[0][2], T[1][2], T[2][2])
+        turned = 0.5 * Vec3(y.z - z.y, z.x - x.z, x.y - y.x)  # sine times axis of the rotation to the desired placement
+        velocity = velocity_of_frame(frames, g, u)
+        error = Motion(ZERO3 - turned, away)
+        decay = gains[0] * error + gains[1] * velocity
+        for r in range(rows.begin[g], rows.begin[g + 1]):
+            result[r] = 0.0 - force(rows.K, r).power(decay)

@@ -18,7 +18,7 @@ from ...spatial import ZERO_ARTICULATED, ZERO_FORCE, ArticulatedInertia, Force
 from ...spatial.vectors import Mat3, Sym3, Vec3
 from ..articulated import articulated_inertias, joint_forces, responses
 from ..frames import velocity_of_frame, write_motion, write_vec3
-from ..kinematics import external_forces, joint_transforms, mat3, rigid_inertia, vec3
+from ..kinematics import clear, external_forces, joint_transforms, mat3, rigid_inertia, vec3
 
 
 def contact_factor(tree: Tree, bodies: Placements, rows, q, K, D, factor) -> None:
@@ -57,9 +57,7 @@ def contact_matrix(tree: Tree, bodies: Placements, rows, q, K, D, H) -> None:
     n, X = len(tree.parent), joint_transforms(tree, q)
     stiff = with_stiffness(tree, rows, D)
     Ic = stiffness_of_rows(tree, bodies, K)
-    for j in range(n):
-        for k in range(len(H[j])):
-            H[j][k] = 0.0
+    clear(H)
     for j in range(n - 1, -1, -1):
         p = tree.parent[j]
         if tree.last[j] == j:

@@ -1,18 +1,24 @@
-"""Constraints on bodies as data of the algorithms, and common functions.
+"""Constraints on bodies as data of the algorithms, their Jacobian, and common functions.
 
 Constraint row r is a unit force of the constraint, a wrench K_r^T in the frame of its end-effector's row of the tree. Rows of
 an end-effector are consecutive. A wrench Y that row i passes to its parent causes the acceleration u = -S^T Y times d at the
 joint, and continues as X^T (Y + u W), with W and d of the articulated inertias (the force propagator P of the papers).
+
+The Jacobian has the generalized forces of unit constraint forces; a row has entries for its supports only. That of a forest
+(trees that share only the ground, with consecutive rows) is stored without the zeros of other trees: J[r][i - begin] is the
+entry of column i, if the tree of row r begins at `begin`. Therefore a free body among a hundred others costs no more than a
+single one.
 """
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from ...model.tree import INNER, Tree
 from ...spatial import Force, Motion
 from ..articulated import with_joint
-from ..kinematics import force
+from ..kinematics import clear, force, joint_transforms
 
 
 class ContactRows(NamedTuple):
@@ -74,14 +80,35 @@ def propagate_motion(tree: Tree, X, W: Force, j: int, a: Motion) -> Motion:
     return with_joint(tree, j, W, 0.0, b)
 
 
-def clear_matrix(m: int, D) -> None:
-    for r in range(m):
-        for s in range(m):
-            D[r][s] = 0.0
-
-
 def mirror_lower(m: int, D) -> None:
     """Copy the entries below the diagonal above it."""
     for r in range(m):
         for s in range(r):
             D[s][r] = D[r][s]
+
+
+def contact_jacobian(tree: Tree, contacts: ContactRows, q, J) -> None:
+    """Write J, m by n: the generalized forces of unit constraint forces."""
+    X = joint_transforms(tree, q)
+    m = len(contacts.owner)
+    clear(J)
+    for r in range(m):
+        write_generalized_forces(tree, X, wrench(contacts, r), contacts.link[contacts.owner[r]], J[r], 0)
+
+
+def write_generalized_forces(tree: Tree, X, Y: Force, i: int, row, begin: int) -> None:
+    """Write the generalized forces of a force Y on the body of row i (-1 for the ground): entries from `begin` on."""
+    while i >= 0:
+        row[i - begin] = Y.component(tree.axis[i])
+        if tree.parent[i] >= 0 and tree.kind[i] != INNER:
+            Y = X[i].force_to_parent(Y)
+        i = tree.parent[i]
+
+
+def contact_jacobians(tree: Tree, contacts: ContactRows, trees: tuple[int, ...], q, J) -> None:
+    """Write the Jacobian of contacts, each of which is on one tree."""
+    X = joint_transforms(tree, q)
+    begin_of = [begin for begin, stop in pairwise(trees) for _ in range(begin, stop)]
+    for r in range(len(contacts.owner)):
+        link = contacts.link[contacts.owner[r]]
+        write_generalized_forces(tree, X, wrench(contacts, r), link, J[r], begin_of[link])

@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 
 from ...model.tree import PRISMATIC, REVOLUTE, Tree
 from ...spatial import sqrt
+from ..contact.operational_space.dense_factors import dot, is_zero
 from ..integration import integrate
-from .prioritized import Level, dot, is_zero, prioritized_step
+from .prioritized import Level, prioritized_step
 from .task_rows import TaskList, TaskRows, TaskSpec, task_rows
 
 SHARP = 1e-30  # [rad², m²] a comparison is undecided if its sides differ by less than the square root

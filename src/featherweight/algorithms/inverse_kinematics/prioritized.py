@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ..contact.operational_space.dense_factors import factorize, solve
+from ..contact.operational_space.dense_factors import dot, factorize, is_zero, solve
 
 NULL = 1e-13  # ν for rows of weight one, above rounding, for dependent rows; C x is off by ν/λ of the remaining e
 
@@ -69,15 +69,3 @@ def diagonal_part(n: int, level: Level, left, single, s):
             g[j] = g[j] + row[j] * error
     reciprocal = [1.0 / x for x in D]
     return [x * y for x, y in zip(g, reciprocal, strict=True)], [s * x for x in reciprocal]
-
-
-def is_zero(x) -> bool:
-    """Return whether an entry is known to be zero."""
-    return isinstance(x, float) and x == 0.0
-
-
-def dot(x, y):
-    total = 0.0
-    for a, b in zip(x, y, strict=True):
-        total = total + a * b
-    return total

@@ -18,9 +18,8 @@ from ...model.tree import INNER, Placements, Tree
 from ...spatial import ZERO_ARTICULATED, ZERO_FORCE, ZERO_MOTION, ArticulatedInertia, Force, Motion, unit_motion
 from .. import aba as tree_aba
 from ..articulated import apparent_inertia, gain, joint_acceleration, with_joint
-from ..contact.operational_space.dense_factors import factorize, solve
+from ..contact.operational_space.dense_factors import dot, factorize, solve
 from ..kinematics import (
-    angular_velocities,
     base_acceleration,
     external_forces,
     joint_transforms,
@@ -40,7 +39,7 @@ from .articulated import (
 from .cluster_tree import Cluster, ClusterTree, unconstrained
 from .counterparts import for_mechanism
 from .crba import projected_block, unit_forces
-from .maps import Map, dot, maps, spanning_configuration, spanning_velocity
+from .maps import Map, maps, spanning_configuration, spanning_velocity
 
 
 class ClusterPass(NamedTuple):
@@ -83,20 +82,13 @@ def aba(mech: ClusterTree, bodies: Placements, q, v, tau, forces, result) -> Non
 
 def inward_pass(mech: ClusterTree, q, v, tau, external) -> InwardPass:
     """Run passes 1 and 2, with one external Force for each row of the tree."""
-    tree, n = mech.tree, len(mech.tree.parent)
+    tree = mech.tree
     qs = spanning_configuration(mech, q)
     X = joint_transforms(tree, qs)
     M = maps(mech, X, qs, v)
     vs = spanning_velocity(mech, M, v)
-    w, w_parent = angular_velocities(tree, X, vs)
-    c = velocity_products(tree, X, w, w_parent, vs)
-    A = ClusterPass(X, c, [ZERO_ARTICULATED] * n, [ZERO_FORCE] * n, [ZERO_FORCE] * n, [0.0] * n, [0.0] * n, SharedInertia())
+    w, A = single_bodies(tree, X, vs, external)
     solved: list[ClusterSolution | None] = [None] * len(mech.clusters)
-    for j in range(n):
-        if tree.last[j] == j:
-            I = rigid_inertia(tree, j)
-            A.IA[j] = I.articulated()
-            A.pA[j] = I.gyroscopic(w[j]) - external[j]
     for number in range(len(mech.clusters) - 1, -1, -1):
         cluster = mech.clusters[number]
         if unconstrained(cluster):
@@ -105,6 +97,19 @@ def inward_pass(mech: ClusterTree, q, v, tau, external) -> InwardPass:
         else:
             solved[number] = inward_cluster(mech, A, number, M[number], tau)
     return InwardPass(M, w, vs, A, solved)
+
+
+def single_bodies(tree: Tree, X, vs, external):
+    """Return the angular velocities of the rows, and the quantities of pass 2 for bodies without others on them."""
+    n = len(tree.parent)
+    w, c = velocity_products(tree, X, vs)
+    A = ClusterPass(X, c, [ZERO_ARTICULATED] * n, [ZERO_FORCE] * n, [ZERO_FORCE] * n, [0.0] * n, [0.0] * n, SharedInertia())
+    for j in range(n):
+        if tree.last[j] == j:
+            I = rigid_inertia(tree, j)
+            A.IA[j] = I.articulated()
+            A.pA[j] = I.gyroscopic(w[j]) - external[j]
+    return w, A
 
 
 def accelerations(mech: ClusterTree, inward: InwardPass, result) -> list[Motion]:

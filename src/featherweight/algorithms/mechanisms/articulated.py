@@ -24,11 +24,11 @@ from ...spatial import (
     unit_motion,
 )
 from ..articulated import apparent_inertia, gain, joint_acceleration, with_joint
-from ..contact.operational_space.dense_factors import factorize, solve
+from ..contact.operational_space.dense_factors import dot, factorize, solve
 from ..kinematics import joint_transforms, rigid_inertia
 from .cluster_tree import Cluster, ClusterTree, unconstrained
 from .crba import cluster_force, pass_joint, projected_block, unit_forces
-from .maps import Map, dot, maps, spanning_configuration
+from .maps import Map, maps, spanning_configuration
 
 DYADS = 8
 """The most dyads that stay apart on the handles of a cluster; blocks between bodies replace more of them."""

@@ -11,7 +11,7 @@ from typing import Any
 from ...model.tree import INNER, Tree
 from ...spatial import ZERO_FORCE, Force
 from .. import crba as tree_crba
-from ..kinematics import joint_transforms
+from ..kinematics import clear, joint_transforms
 from .cluster_tree import Cluster, ClusterTree
 from .counterparts import for_mechanism
 from .maps import maps, spanning_configuration
@@ -25,12 +25,10 @@ def crba(mech: ClusterTree, q, H) -> None:
     X = joint_transforms(tree, qs)
     M = maps(mech, X, qs)
     I = tree_crba.composite_inertias(tree, X)
-    for i in range(len(mech.parent)):
-        for j in range(len(mech.parent)):
-            H[i][j] = 0.0
+    clear(H)
     for number, cluster in enumerate(mech.clusters):
         F, inside = unit_forces(mech, cluster, X, I)
-        write_block(mech, cluster, M[number], inside, H)
+        write_block(cluster, M[number], inside, H)
         columns = [cluster_force(M[number], cluster, F, k) for k in range(len(cluster.independent))]
         for other in carrying(mech, cluster):
             rows: dict[int, list[Any]] = {}
@@ -108,7 +106,7 @@ def projected_block(cluster: Cluster, M, inside):
     return block
 
 
-def write_block(mech: ClusterTree, cluster: Cluster, M, inside, H) -> None:
+def write_block(cluster: Cluster, M, inside, H) -> None:
     s = cluster.start
     if M is None:
         for (i, j), h in inside.items():

@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 from ...spatial import ZERO_FORCE, ZERO_MOTION
-from ..contact.contact_rows import ContactRows, clear_matrix, mirror_lower, wrench
+from ..contact.contact_rows import ContactRows, mirror_lower, wrench
 from ..contact.delassus import efpa as tree_efpa
+from ..kinematics import clear
 from .articulated import (
     ArticulatedClusters,
     articulated_clusters,
@@ -31,7 +32,7 @@ def efpa(mech: ClusterTree, contacts: ContactRows, q, D) -> None:
     A = articulated_clusters(mech, q)
     inward = [propagate_inward(A, contacts.link[contacts.owner[r]], ZERO_FORCE - wrench(contacts, r)) for r in range(m)]
     outward = [propagate_outward(A, contacts.link[contacts.owner[r]], inward[r][1]) for r in range(m)]
-    clear_matrix(m, D)
+    clear(D)
     for r in range(m):
         for s in range(r + 1):
             number = last_common_cluster(mech, contacts.link[contacts.owner[r]], contacts.link[contacts.owner[s]])

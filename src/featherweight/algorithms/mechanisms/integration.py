@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 from ...model.tree import INNER
 from ...spatial import sqrt
 from .. import integration
+from ..contact.operational_space.dense_factors import dot
 from ..integration import move_joint
 from .cluster_tree import Cluster, ClusterTree
 from .counterparts import for_mechanism, takes_mechanism
 from .loop_constraints import cosines, poses, violations
-from .maps import constraint_matrix, dot, of_rows, spanning_configuration, spanning_velocity, triangle
+from .maps import constraint_matrix, of_rows, spanning_configuration, spanning_velocity, triangle
 from .spanning import mapped, nearness_to_singularity, placed, write_all
 
 

@@ -31,12 +31,11 @@ from ...spatial import (
     unit_motion,
 )
 from .. import inverse as tree_inverse
-from ..contact.operational_space.dense_factors import solve
+from ..contact.operational_space.dense_factors import dot, solve
 from ..inverse import orientations_from_roots
 from .articulated import ArticulatedClusters, articulated_clusters, cluster_motion, joint_forces, responses
 from .cluster_tree import ClusterTree, unconstrained
 from .counterparts import for_mechanism
-from .maps import dot
 from .pv_osim import write_products
 
 V = TypeVar("V", Motion, Force)

@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..contact.operational_space.dense_factors import dot
 from ..integration import integrate
 from ..inverse_kinematics import iteration
 from ..inverse_kinematics.iteration import StepSettings, damped_level, is_positive, limited_step, task_levels
-from ..inverse_kinematics.prioritized import dot
 from ..inverse_kinematics.task_rows import TaskList, TaskRows, task_rows
 from ..kinematics import joint_transforms
 from .cluster_tree import ClusterTree, constraint_count, moving

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ...spatial import sqrt
+from ..contact.operational_space.dense_factors import dot, is_zero
 from .cluster_tree import Cluster, ClusterTree, Follower, unconstrained
 from .loop_constraints import Posed, alignment_rates, alignment_rows, closing_rates, closing_rows, poses
 
@@ -122,13 +123,6 @@ def of_rows(K, rows):
     return [[constraint[r] for r in rows] for constraint in K]
 
 
-def dot(a, b):
-    total = 0.0
-    for x, y in zip(a, b, strict=True):
-        total = total + x * y
-    return total
-
-
 TINY = 1e-150  # turns 0 / 0 into 0 in a rotation of two zeros
 
 
@@ -169,19 +163,15 @@ def triangle(A, B) -> Triangle:
     done: list[tuple[list[Any], list[Any]]] = []
     pivots: list[int] = []
     for _ in range(n):
-        entries = {c: [i for i, (a, _) in enumerate(left) if not is_nothing(a[c])] for c in columns}
+        entries = {c: [i for i, (a, _) in enumerate(left) if not is_zero(a[c])] for c in columns}
         k = min(columns, key=lambda c: len(entries[c]))
-        own = sorted(entries[k], key=lambda i: sum(not is_nothing(left[i][0][c]) for c in columns)) or [0]
+        own = sorted(entries[k], key=lambda i: sum(not is_zero(left[i][0][c]) for c in columns)) or [0]
         for i in own[1:]:
             left[own[0]], left[i] = rotated(left[own[0]], left[i], k)
         done.append(left.pop(own[0]))
         columns.remove(k)
         pivots.append(k)
     return Triangle([a for a, _ in done], [b for _, b in done], pivots)
-
-
-def is_nothing(x) -> bool:
-    return isinstance(x, float) and x == 0.0
 
 
 def rotated(upper, lower, k: int):

@@ -24,19 +24,16 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ...model.tree import INNER, Placements, Tree
-from ...spatial import IDENTITY3, ZERO3, ZERO_ARTICULATED, ZERO_FORCE, ZERO_MOTION, Force, Motion, Vec3, unit_motion
+from ...spatial import IDENTITY3, ZERO3, ZERO_FORCE, ZERO_MOTION, Force, Motion, Vec3, unit_motion
 from ..articulated import joint_acceleration, with_joint
 from ..contact.operational_space.dense_factors import factorize, solve
 from ..kinematics import (
-    angular_velocities,
     base_acceleration,
     external_forces,
     joint_transforms,
-    rigid_inertia,
-    velocity_products,
 )
-from .aba import ClusterPass, ClusterSolution, arriving_acceleration, inward_cluster, inward_row, outward_cluster
-from .articulated import SharedInertia, apparent_cluster_inertia, lower_solved
+from .aba import ClusterPass, ClusterSolution, arriving_acceleration, inward_cluster, inward_row, outward_cluster, single_bodies
+from .articulated import apparent_cluster_inertia, lower_solved
 from .cluster_tree import Alignment, Cluster, ClusterTree, unconstrained
 from .counterparts import takes_mechanism
 from .loop_constraints import Moving, Posed, axis, carrying_body, closing_rates, closing_rows, point, second_rates
@@ -128,7 +125,7 @@ def constraint_error(mech: ClusterTree, q) -> float:
 
 def inward_pass(mech: ClusterTree, q, v, tau, external) -> InwardPass:
     """Run the inward pass over all clusters."""
-    tree, n = mech.tree, len(mech.tree.parent)
+    tree = mech.tree
     qs = spanning_configuration(mech, q)
     X = joint_transforms(tree, qs)
     others = mech._replace(clusters=tuple(c for c in mech.clusters if not is_large(c)))
@@ -142,14 +139,7 @@ def inward_pass(mech: ClusterTree, q, v, tau, external) -> InwardPass:
                 vs[j] = x
         else:
             map_of[number] = next(remaining)
-    w, w_parent = angular_velocities(tree, X, vs)
-    c = velocity_products(tree, X, w, w_parent, vs)
-    A = ClusterPass(X, c, [ZERO_ARTICULATED] * n, [ZERO_FORCE] * n, [ZERO_FORCE] * n, [0.0] * n, [0.0] * n, SharedInertia())
-    for j in range(n):
-        if tree.last[j] == j:
-            I = rigid_inertia(tree, j)
-            A.IA[j] = I.articulated()
-            A.pA[j] = I.gyroscopic(w[j]) - external[j]
+    w, A = single_bodies(tree, X, vs, external)
     large: dict[int, Solved] = {}
     small: dict[int, ClusterSolution] = {}
     for number in range(len(mech.clusters) - 1, -1, -1):

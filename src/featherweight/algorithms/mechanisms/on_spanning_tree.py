@@ -1,6 +1,8 @@
-"""Kernels for trees that serve mechanisms with loops as they are, on the motion of the spanning tree.
+"""Kernels for trees that serve mechanisms with loops on the motion of the spanning tree: frames, momentum, regressors.
 
-The tree moves by q' = G y' and q'' = G y'' + g, where y' and y'' are the independent velocities and accelerations.
+The tree moves by q' = G y' and q'' = G y'' + g, where y' and y'' are the independent velocities and accelerations. Regressors
+of a mechanism are G^T Y_tree, because tau = G^T tau_tree. Its Coriolis matrix is G^T (C G + M G'), with C and M of the tree:
+the forces are those of the tree's velocities, G^T (C q' + M g), because g = G' y', and M' = C + C^T holds for (G^T M G)' too.
 """
 
 from __future__ import annotations
@@ -9,10 +11,12 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from ...model.tree import Placements
 from .. import centroidal, centroidal_rates, energy, frames, regressors, relative_frames
 from ..inverse_kinematics import iteration, task_rows
+from ..regressors import PARAMETERS, JointColumns
 from .cluster_tree import ClusterTree
-from .counterparts import for_mechanism
+from .counterparts import for_mechanism, takes_mechanism
 from .maps import spanning_acceleration, spanning_configuration, write_projected
 from .spanning import expanded, mapped
 
@@ -90,3 +94,99 @@ for _kernel in (
     task_rows.weighted_errors,
 ):
     on_spanning_tree(_kernel)
+
+# frames
+
+frame_acceleration = on_spanning_tree(frames.frame_acceleration)
+relative_acceleration = on_spanning_tree(relative_frames.relative_acceleration)
+
+
+@for_mechanism(frames.frame_bias_acceleration)
+def frame_bias_acceleration(mech: ClusterTree, placements, reference: int, q, v, result) -> None:
+    frame_acceleration(mech, placements, frames.of_components(reference), q, v, [0.0] * len(mech.parent), result)
+
+
+@for_mechanism(relative_frames.relative_bias_acceleration)
+def relative_bias_acceleration(mech: ClusterTree, placements, other, reference: int, q, v, result) -> None:
+    still = [0.0] * len(mech.parent)
+    relative_acceleration(mech, placements, other, frames.of_components(reference), q, v, still, result)
+
+
+# matrices
+
+
+@takes_mechanism
+def projected_coriolis(mech: ClusterTree, C, M, G, G_dot, result) -> None:
+    """Write the Coriolis matrix, nv by nv."""
+    n, m = len(mech.tree.parent), len(mech.parent)
+    for k in range(m):
+        forces = [0.0] * n
+        for i in range(n):
+            for j in range(n):
+                forces[i] = forces[i] + C[i][j] * G[j][k] + M[i][j] * G_dot[j][k]
+        for l in range(m):
+            total = 0.0
+            for i in range(n):
+                total = total + G[i][l] * forces[i]
+            result[l][k] = total
+
+
+# regressors
+
+NO_JOINTS = JointColumns((), (), ())
+
+
+@for_mechanism(regressors.inverse_dynamics_regressor)
+def inverse_dynamics_regressor(mech: ClusterTree, bodies: Placements, q, v, a, Y) -> None:
+    extended_regressor(mech, bodies, NO_JOINTS, q, v, a, Y)
+
+
+@for_mechanism(regressors.extended_regressor)
+def extended_regressor(mech: ClusterTree, bodies: Placements, joints: JointColumns, q, v, a, Y) -> None:
+    """Write the regressor; friction and armature are those of all joints of the spanning tree."""
+    tree = mech.tree
+    qs, vs, M = expanded(mech, q, v)
+    columns = PARAMETERS * len(bodies.row) + len(joints.kind)
+    whole = [[0.0] * columns for _ in tree.parent]
+    regressors.extended_regressor(tree, bodies, joints, qs, vs, spanning_acceleration(mech, M, a), whole)
+    for k in range(columns):
+        projected = [0.0] * len(mech.parent)
+        write_projected(mech, M, [row[k] for row in whole], projected)
+        for i in range(len(mech.parent)):
+            Y[i][k] = projected[i]
+
+
+# centroidal momentum: the map A_G G, and functions of it
+
+centroidal_momentum_rate = on_spanning_tree(centroidal_rates.centroidal_momentum_rate)
+
+
+@for_mechanism(centroidal.centroidal_momentum_by_map)
+def centroidal_momentum_by_map(mech: ClusterTree, q, v, momentum) -> None:
+    A = [[0.0] * len(mech.parent) for _ in range(6)]
+    centroidal_map(mech, q, A)
+    centroidal.write_product(A, v, momentum)
+
+
+@for_mechanism(centroidal.center_of_mass_velocity_by_jacobian)
+def center_of_mass_velocity_by_jacobian(mech: ClusterTree, q, v, velocity) -> None:
+    J = [[0.0] * len(mech.parent) for _ in range(3)]
+    center_of_mass_jacobian(mech, q, J)
+    centroidal.write_product(J, v, velocity)
+
+
+@for_mechanism(centroidal_rates.centroidal_bias)
+def centroidal_bias(mech: ClusterTree, q, v, bias) -> None:
+    centroidal_momentum_rate(mech, q, v, [0.0] * len(mech.parent), bias)
+
+
+@takes_mechanism
+def projected_map_rate(mech: ClusterTree, A, rate, G, G_dot, result) -> None:
+    """Write A_G' G + A_G G'."""
+    n, m = len(mech.tree.parent), len(mech.parent)
+    for i in range(6):
+        for k in range(m):
+            total = 0.0
+            for r in range(n):
+                total = total + rate[i][r] * G[r][k] + A[i][r] * G_dot[r][k]
+            result[i][k] = total

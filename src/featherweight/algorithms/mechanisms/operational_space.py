@@ -14,19 +14,26 @@ from __future__ import annotations
 from typing import Any
 
 from ...spatial import ZERO_FORCE
-from ..contact.contact_rows import Branches, ContactRows, wrench
-from ..contact.delassus.jacobian import contact_jacobian
+from ..contact.contact_rows import Branches, ContactRows, contact_jacobian, wrench
 from ..contact.operational_space import recursive
 from ..contact.operational_space.by_factors import write_projector
-from ..contact.operational_space.dense_factors import damp, invert, solve_dependent, write_times_inverse
+from ..contact.operational_space.dense_factors import (
+    ReducedRows,
+    damp_rows,
+    dot,
+    gathered,
+    invert,
+    solve_dependent,
+    spread_out,
+    write_times_inverse,
+)
 from ..contact.operational_space.recursive import ReducedContacts, contact_accelerations, wrenches
-from ..contact.operational_space.reduction import ReducedRows, damp_rows, gathered, spread_out
 from ..kinematics import joint_transforms
 from .aba import InwardPass, accelerations, inward_pass
 from .articulated import ArticulatedClusters, articulated_clusters, joint_forces, responses
 from .cluster_tree import ClusterTree, unconstrained
 from .counterparts import for_mechanism
-from .maps import dot, maps, spanning_configuration, write_projected
+from .maps import maps, spanning_configuration, write_projected
 from .pv_osim import write_products
 from .pv_osimr import by_branches, pv_osimr
 
@@ -37,8 +44,7 @@ def inertia_pv_osim(mech: ClusterTree, contacts: ContactRows, q, damping, result
     result, strain = results
     A = articulated_clusters(mech, q)
     write_products(A, of_unit_forces(A, contacts), result)
-    damp(len(contacts.owner), result, damping)
-    strain[0] = invert(len(contacts.owner), result)
+    strain[0] = invert(len(contacts.owner), result, damping)
 
 
 @for_mechanism(recursive.inertia_pv_osimr)
@@ -46,8 +52,7 @@ def inertia_pv_osimr(mech: ClusterTree, contacts: ContactRows, branches: Branche
     """Write (J M^-1 J^T + damping 1)^-1, and the strain."""
     result, strain = results
     pv_osimr(mech, contacts, branches, q, result)
-    damp(len(contacts.owner), result, damping)
-    strain[0] = invert(len(contacts.owner), result)
+    strain[0] = invert(len(contacts.owner), result, damping)
 
 
 @for_mechanism(recursive.apply)

@@ -6,24 +6,23 @@
 from __future__ import annotations
 
 from ...model.tree import Placements
-from ..contact.operational_space.dense_factors import factorize, solve
+from ..contact.operational_space.dense_factors import dot, factorize, solve
 from ..crba import crba
-from ..kinematics import external_forces, joint_transforms
+from ..kinematics import external_forces
 from ..rnea import newton_euler
 from .cluster_tree import ClusterTree
 from .counterparts import takes_mechanism
-from .maps import dot, maps, spanning_configuration, spanning_velocity
+from .spanning import expanded
 
 
 def whole_tree(mech: ClusterTree, q, v, external):
     """Return the tree's configuration, maps, inertia matrix and bias force."""
     tree, n = mech.tree, len(mech.tree.parent)
-    qs = spanning_configuration(mech, q)
-    M = maps(mech, joint_transforms(tree, qs), qs, v)
+    qs, vs, M = expanded(mech, q, v)
     H = [[0.0] * n for _ in range(n)]
     crba(tree, qs, H)
     bias = [0.0] * n
-    newton_euler(tree, qs, spanning_velocity(mech, M, v), [0.0] * n, external, bias)
+    newton_euler(tree, qs, vs, [0.0] * n, external, bias)
     return qs, M, H, bias
 
 

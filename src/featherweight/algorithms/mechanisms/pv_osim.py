@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from ...spatial import ZERO_FORCE
 from ..contact.constraint_rows import ConstraintRows, entries_of_functions, unit_wrenches
-from ..contact.contact_rows import clear_matrix, mirror_lower
+from ..contact.contact_rows import mirror_lower
 from ..contact.operational_space.recursive import pv_osim_rows
+from ..kinematics import clear
 from .articulated import ArticulatedClusters, articulated_clusters, joint_forces
 from .cluster_tree import ClusterTree, unconstrained
 from .counterparts import for_mechanism
@@ -27,7 +28,7 @@ def pv_osim(mech: ClusterTree, rows: ConstraintRows, q, D) -> None:
 
 def write_products(A: ArticulatedClusters, u, D) -> None:
     """Write J M^-1 J^T, for u of unit forces of each constraint row."""
-    clear_matrix(len(u), D)
+    clear(D)
     for number in range(len(A.mech.clusters) - 1, -1, -1):
         cluster = A.mech.clusters[number]
         if unconstrained(cluster):

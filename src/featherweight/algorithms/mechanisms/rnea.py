@@ -9,20 +9,18 @@ from __future__ import annotations
 from ...model.tree import Placements
 from ...spatial import ZERO_FORCE
 from .. import rnea as tree_rnea
-from ..kinematics import external_forces, joint_transforms
+from ..kinematics import external_forces
 from .cluster_tree import ClusterTree
 from .counterparts import for_mechanism, takes_mechanism
 from .loop_constraints import poses
 from .maps import (
     constraint_matrix,
-    maps,
     slopes,
     solve_square,
     spanning_acceleration,
-    spanning_configuration,
-    spanning_velocity,
     write_projected,
 )
+from .spanning import expanded, mapped, placed, write_all
 
 
 @for_mechanism(tree_rnea.rnea)
@@ -33,33 +31,30 @@ def rnea(mech: ClusterTree, bodies: Placements, q, v, a, forces, tau) -> None:
 
 def newton_euler(mech: ClusterTree, q, v, a, external, tau) -> None:
     """Run the recursion, with one external Force for each row of the tree."""
-    tree = mech.tree
-    qs = spanning_configuration(mech, q)
-    M = maps(mech, joint_transforms(tree, qs), qs, v)
-    forces = [0.0] * len(tree.parent)
-    accelerations = spanning_acceleration(mech, M, a)
-    tree_rnea.newton_euler(tree, qs, spanning_velocity(mech, M, v), accelerations, external, forces)
+    M, forces = spanning_forces(mech, q, v, a, external)
     write_projected(mech, M, forces, tau)
+
+
+def spanning_forces(mech: ClusterTree, q, v, a, external):
+    """Return the maps, and joint forces of the spanning tree."""
+    qs, vs, M = expanded(mech, q, v)
+    forces = [0.0] * len(mech.tree.parent)
+    tree_rnea.newton_euler(mech.tree, qs, vs, spanning_acceleration(mech, M, a), external, forces)
+    return M, forces
 
 
 @takes_mechanism
 def spanning_torque(mech: ClusterTree, q, v, a, forces) -> None:
     """Write joint forces of the spanning tree, of drives and constraints together, for independent accelerations `a`."""
-    tree = mech.tree
-    qs = spanning_configuration(mech, q)
-    M = maps(mech, joint_transforms(tree, qs), qs, v)
-    accelerations = spanning_acceleration(mech, M, a)
-    tree_rnea.newton_euler(tree, qs, spanning_velocity(mech, M, v), accelerations, [ZERO_FORCE] * len(tree.parent), forces)
+    write_all(forces, spanning_forces(mech, q, v, a, [ZERO_FORCE] * len(mech.tree.parent))[1])
 
 
 @takes_mechanism
 def loop_forces(mech: ClusterTree, q, v, a, result) -> None:
     """Write K_d^-T times the forces that loops exert at dependent joints, including those of their followers."""
     tree = mech.tree
-    forces = [0.0] * len(tree.parent)
-    spanning_torque(mech, q, v, a, forces)
-    qs = spanning_configuration(mech, q)
-    X = joint_transforms(tree, qs)
+    _, forces = spanning_forces(mech, q, v, a, [ZERO_FORCE] * len(tree.parent))
+    qs, X = placed(mech, q)
     begin = 0
     for cluster in mech.clusters:
         for f in reversed(cluster.followers):
@@ -89,23 +84,16 @@ def gravity_force(mech: ClusterTree, q, tau) -> None:
 @takes_mechanism
 def expansion(mech: ClusterTree, q, v, a, results) -> None:
     """Write configuration, velocities and accelerations of the spanning tree."""
-    qs, vs, accelerations = results
-    configuration = spanning_configuration(mech, q)
-    M = maps(mech, joint_transforms(mech.tree, configuration), configuration, v)
-    for result, values in (
-        (qs, configuration),
-        (vs, spanning_velocity(mech, M, v)),
-        (accelerations, spanning_acceleration(mech, M, a)),
-    ):
-        for i, x in enumerate(values):
-            result[i] = x
+    qs, vs, M = expanded(mech, q, v)
+    for result, values in zip(results, (qs, vs, spanning_acceleration(mech, M, a)), strict=True):
+        write_all(result, values)
 
 
 @takes_mechanism
 def projection(mech: ClusterTree, q, forces, tau) -> None:
     """Write G^T times joint forces of the spanning tree."""
-    qs = spanning_configuration(mech, q)
-    write_projected(mech, maps(mech, joint_transforms(mech.tree, qs), qs), forces, tau)
+    _, M = mapped(mech, q)
+    write_projected(mech, M, forces, tau)
 
 
 @for_mechanism(tree_rnea.static_torque)

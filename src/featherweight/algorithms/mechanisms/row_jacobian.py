@@ -18,23 +18,21 @@ from ..contact.operational_space import constrained_derivatives
 from ..integration import configuration_rate
 from ..kinematics import (
     accelerations_of_velocities,
-    angular_velocities,
     joint_transforms,
     spatial_velocities,
     velocity_products,
 )
 from .cluster_tree import ClusterTree
 from .counterparts import for_mechanism
-from .maps import maps, spanning_acceleration, spanning_configuration, write_projected
-from .spanning import expanded
+from .maps import maps, spanning_acceleration, write_projected
+from .spanning import expanded, placed
 
 
 @for_mechanism(constraint_rows.row_jacobian)
 def row_jacobian(mech: ClusterTree, rows: ConstraintRows, q, J) -> None:
     """Write J G, m by nv."""
     tree, n = mech.tree, len(mech.tree.parent)
-    qs = spanning_configuration(mech, q)
-    X = joint_transforms(tree, qs)
+    qs, X = placed(mech, q)
     M = maps(mech, X, qs)
     for F, out in zip(unit_wrenches(tree, rows, X), J, strict=True):
         whole = [0.0] * n
@@ -58,8 +56,7 @@ def row_motion(mech: ClusterTree, rows: ConstraintRows, q, v, a, result) -> None
     qs, vs, M = expanded(mech, q, v)
     accelerations = spanning_acceleration(mech, M, a)
     X = joint_transforms(tree, qs)
-    w, w_parent = angular_velocities(tree, X, vs)
-    c = velocity_products(tree, X, w, w_parent, vs)
+    w, c = velocity_products(tree, X, vs)
     for j in range(len(c)):
         c[j] = c[j] + unit_motion(tree.axis[j], accelerations[j])
     moved = accelerations_of_velocities(tree, X, c)
@@ -75,8 +72,7 @@ def row_motion(mech: ClusterTree, rows: ConstraintRows, q, v, a, result) -> None
 def row_forces(mech: ClusterTree, rows: ConstraintRows, q, f, tau) -> None:
     """Write (J G)^T f."""
     tree = mech.tree
-    qs = spanning_configuration(mech, q)
-    X = joint_transforms(tree, qs)
+    qs, X = placed(mech, q)
     whole = [0.0] * len(tree.parent)
     write_joint_forces_of(tree, X, constrained_derivatives.wrenches_of_rows(tree, rows, X, f), whole)
     write_projected(mech, maps(mech, X, qs), whole, tau)

@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 from .. import integration
-from ..contact.operational_space import stabilization as tree_stabilization
+from ..contact import constraint_rows
+from ..contact.operational_space.dense_factors import dot
 from ..kinematics import joint_transforms
 from .cluster_tree import ClusterTree, constraint_count, moving
 from .counterparts import for_mechanism, takes_mechanism
 from .loop_constraints import cosines, poses, violations
-from .maps import (
-    TINY,
-    Triangle,
-    constraint_matrix,
-    dot,
-    maps,
-    of_rows,
-    spanning_configuration,
-    spanning_velocity,
-    triangle,
-)
+from .maps import TINY, Triangle, constraint_matrix, maps, of_rows, spanning_configuration, spanning_velocity, triangle
 
 
 def expanded(mech: ClusterTree, q, v):
@@ -144,7 +135,7 @@ def nearness_to_singularity(K_d, R: Triangle):
     return total
 
 
-@for_mechanism(tree_stabilization.stabilization)
+@for_mechanism(constraint_rows.stabilization)
 def stabilization(mech: ClusterTree, placements, rows, q, v, wanted, gains, result) -> None:
     qs, vs, _ = expanded(mech, q, v)
-    tree_stabilization.stabilization(mech.tree, placements, rows, qs, vs, wanted, gains, result)
+    constraint_rows.stabilization(mech.tree, placements, rows, qs, vs, wanted, gains, result)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...engine.arguments import batch_axes, bound
+from ...engine.execution import batch_axes, bound, result_class
 from ...engine.function import CompiledFunction
-from ...engine.result_class import result_class
 from ..arguments import compiled_function
 from .conversions import arrays_of, promoted
 from .primitive import call

@@ -5,9 +5,8 @@ from __future__ import annotations
 from itertools import chain, combinations
 from typing import Any
 
-from ...engine.arguments import bound
+from ...engine.execution import bound, result_class
 from ...engine.function import CompiledFunction
-from ...engine.result_class import result_class
 from ..arguments import compiled_function
 from .operators import Operator, operator_of
 

@@ -52,9 +52,7 @@ class HostArrays:
     def overlap(self, a: Array, b: Array) -> bool:
         return may_overlap(a, b)
 
-    def entry(
-        self, name: str, result_class: type | None, general: Callable[..., Any], watch: Watch | None = None
-    ) -> DirectCall | None:
+    def entry(self, result_class: type | None, general: Callable[..., Any], watch: Watch | None = None) -> DirectCall | None:
         return None
 
 

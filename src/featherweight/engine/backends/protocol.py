@@ -43,9 +43,7 @@ class Executable(Protocol):
     ) -> Sequence[Array]:
         """Return the results, of shape (*batch, *core) each, for arguments that broadcast to batch; write to `out` if given."""
 
-    def entry(
-        self, name: str, result_class: type | None, general: Callable[..., Any], watch: Watch | None = None
-    ) -> DirectCall | None:
+    def entry(self, result_class: type | None, general: Callable[..., Any], watch: Watch | None = None) -> DirectCall | None:
         """Return the code of faster calls, which pass calls that it does not support to `general`; None if there is none."""
 
     @property

@@ -12,7 +12,8 @@ import numpy as np
 
 from ...array_types import Array
 from ..derivative_program import OneInLanes
-from ..loops.batch_loop import constant_words, rows_code
+from ..loops.batch_loop import rows_code
+from ..loops.kernel_tables import words_of_value
 from ..program import ComposedProgram, CoreShape, FusedProgram, KernelProgram, Program, WithoutLastResult
 from ..program_trace import ProgramTrace
 from ..threads import processors, share_out
@@ -106,7 +107,7 @@ class RolledKernel:
         absent = [not program.takes(a) for a in program.arguments]
         constants = [_as_arrays(c) for c in program.constants]
         zeros = [np.zeros(a.shape) if no else None for a, no in zip(program.arguments, absent, strict=True)]
-        words = [w for c in constants for w in constant_words(c)]
+        words = [w for c in constants for w in words_of_value(c)]
         for a, zero in zip(program.arguments, zeros, strict=True):
             place = (0, 8 * a.size) if zero is None else (zero.ctypes.data, 0)
             words += [*place, *a.shape]

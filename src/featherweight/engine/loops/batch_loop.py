@@ -7,18 +7,15 @@ stride of states in bytes, and the lengths of a state's axes. It returns 1 witho
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
-
-import numpy as np
 
 from ..backends.llvm.ir import Function
 from ..backends.llvm.jit import Code, host, load_object
 from ..program import KernelProgram
 from .kernel_code import Specialization, code_of
 from .kernel_sources import KernelError
-from .kernel_types import FLOAT, NONE, ArrayType, StaticType, TupleType, Type, named_tuples, type_of
+from .kernel_types import FLOAT, NONE, ArrayType, TupleType, Type, named_tuples, type_of
 from .kernel_writer import ATTRIBUTES, words_of
 from .loop_writer import argument_words, write_module
 from .plan import Plan
@@ -88,20 +85,3 @@ def axes_of(types: Sequence[Type]) -> Iterator[int]:
             yield from axes_of(t.items)
         else:
             yield t.axes if isinstance(t, ArrayType) else 0
-
-
-def constant_words(constant: Any) -> Iterator[int]:
-    """Yield a constant as words; keep its arrays alive."""
-    type = type_of(constant)
-    if isinstance(type, StaticType):
-        return
-    if isinstance(constant, tuple):
-        for x in constant:
-            yield from constant_words(x)
-    elif isinstance(constant, np.ndarray):
-        yield constant.ctypes.data
-        yield from constant.shape
-    elif isinstance(constant, (float, np.floating)):
-        yield struct.unpack("<q", struct.pack("<d", constant))[0]
-    else:
-        yield int(constant)

@@ -14,9 +14,8 @@ import numpy as np
 from ..backends.llvm.jit import host, load_object
 from ..backends.llvm.python_objects import ALIGNED, CONTIGUOUS, layouts_known
 from ..forks import new_lock
-from .checked_kernels import Record, is_checked, raise_violation
 from .kernel_code import Facts, Specialization, code_of
-from .kernel_sources import KernelError
+from .kernel_sources import KernelError, Record, is_checked, raise_violation
 from .kernel_types import BOOL, FLOAT, INT, ArrayType, StaticType, TupleType, Type, named_tuples, type_of
 from .kernel_writer import ITEMS, words_of
 from .loop_writer import number_types, write_entry, write_module

@@ -324,6 +324,13 @@ def read(p: Planned, found: ElementPlace) -> Value:
     return Load(found.array.type.item, found.array, found.indices, p.place())
 
 
+def at_index(p: Planned, array: ArrayValue, index: Value) -> Value:
+    """Return the element, or the part, of an array at an index of its first axis."""
+    if array.type.axes == 1:
+        return Load(array.type.item, array, (index,), p.place())
+    return ArrayView(array.type.part(1), array, (index,), p.place())
+
+
 # operations
 
 
@@ -521,7 +528,7 @@ def call(p: Planned, function: Any, args: list[Value], named: dict[str, Value]) 
 def called(p: Planned, function: FunctionType, values: list[Value]) -> Value:
     """Plan a call of a plain function with the values of its parameters."""
     values = annotated(p, function, values)
-    plan = p.specializer.function(function, tuple(x.type for x in values), p)
+    plan = p.specializer.function(function, tuple(x.type for x in values))
     value = Call(plan, tuple(x for x in values if not isinstance(x.type, StaticType)))
     if isinstance(plan.result, StaticType):
         p.statements.append(Do(value))

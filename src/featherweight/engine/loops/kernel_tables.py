@@ -147,7 +147,7 @@ class Table:
 
     def __init__(self, content: Any, layout: Layout | None = None) -> None:
         self.content, self.layout = content, layout or Layout(type(content), content)
-        words = list(_words(content))
+        words = list(words_of_value(content))
         self._own_words = np.array(words, np.int64)
         self._words = self._own_words.copy()
         assert len(words) == self.layout.words
@@ -204,21 +204,20 @@ def arrays_of(content: Iterable[object]) -> Iterator[Array]:
             yield x
 
 
-def _words(content: Any) -> Iterator[int]:
-    for x in content:
-        if isinstance(x, tuple | list):
-            yield from _words(x)
-        elif isinstance(x, np.ndarray):
-            if not x.flags.c_contiguous:
-                raise ValueError("arrays of a table must be C-contiguous")
-            yield address_of(x)
-            yield from x.shape
-        elif isinstance(x, Interleaved):
-            yield x.array.ctypes.data
-            yield from x.shape
-        elif x is None:
-            continue
-        elif isinstance(x, (float, np.floating)):
-            yield struct.unpack("<q", struct.pack("<d", x))[0]
-        else:
-            yield int(x)
+def words_of_value(value: Any) -> Iterator[int]:
+    """Yield a value as words; keep its arrays alive. Values that are known at compilation, such as strings, have none."""
+    if isinstance(value, tuple | list):
+        for x in value:
+            yield from words_of_value(x)
+    elif isinstance(value, np.ndarray):
+        if not value.flags.c_contiguous:
+            raise ValueError("arrays of a table must be C-contiguous")
+        yield address_of(value)
+        yield from value.shape
+    elif isinstance(value, Interleaved):
+        yield value.array.ctypes.data
+        yield from value.shape
+    elif isinstance(value, float | np.floating):
+        yield struct.unpack("<q", struct.pack("<d", value))[0]
+    elif number_name(value):
+        yield int(value)

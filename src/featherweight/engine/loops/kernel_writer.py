@@ -18,52 +18,9 @@ from typing import Any, NamedTuple
 from ..backends.llvm.ir import Function
 from ..backends.llvm.ir import Type as MachineType
 from ..backends.llvm.trig import sincos_name
-from .checked_kernels import CONVERSION, COPY, DIVISION, INDEX, RANGE, SHAPE
-from .kernel_sources import KernelError
+from . import plan as nodes
+from .kernel_sources import CONVERSION, COPY, DIVISION, INDEX, RANGE, SHAPE, KernelError
 from .kernel_types import BOOL, FLOAT, INT, ArrayType, Number, TableListType, TableType, TupleType, Type
-from .plan import (
-    Allocate,
-    ArrayValue,
-    ArrayView,
-    Assign,
-    Binary,
-    Break,
-    Call,
-    Compare,
-    Constant,
-    Continue,
-    Convert,
-    CopyArray,
-    Do,
-    Field,
-    Fill,
-    For,
-    FromEnd,
-    FunctionPlan,
-    Fused,
-    If,
-    Length,
-    Load,
-    MakeTuple,
-    Negative,
-    Not,
-    Numeric,
-    Pick,
-    Read,
-    Reshape,
-    Return,
-    Rounds,
-    Slice,
-    Special,
-    Statement,
-    Static,
-    Store,
-    TableItem,
-    TupleItem,
-    Value,
-    Variable,
-    While,
-)  # fmt: skip
 from .variable_scopes import scopes_of
 
 REAL = MachineType("double", 1)
@@ -159,11 +116,11 @@ class KernelWriter:
     """Writes the expressions of one function, and the statements that need no control flow of their own."""
 
     place: tuple[str, ...] = ("ptr",)  # machine types of an array's registers before its lengths
-    specials: Mapping[str, Callable[[Any, Special, list[Registers]], Registers]]  # writers of special functions
+    specials: Mapping[str, Callable[[Any, nodes.Special, list[Registers]], Registers]]  # writers of special functions
     lanes = 1
     checked = False
 
-    def __init__(self, plan: FunctionPlan, fused: bool, sincos: set[int]) -> None:
+    def __init__(self, plan: nodes.FunctionPlan, fused: bool, sincos: set[int]) -> None:
         self.plan, self.fuses = plan, fused
         self.sincos = sincos  # widths of sines and cosines that the module needs
         self.scopes = scopes_of(plan)
@@ -190,7 +147,7 @@ class KernelWriter:
 
     # what differs
 
-    def call(self, x: Call) -> Registers:
+    def call(self, x: nodes.Call) -> Registers:
         raise NotImplementedError
 
     def fetched(self, type: ArrayType, place: Registers) -> str:
@@ -209,7 +166,7 @@ class KernelWriter:
         """End a checked kernel unless a condition holds."""
         raise NotImplementedError
 
-    def allocate(self, x: Allocate) -> Registers:
+    def allocate(self, x: nodes.Allocate) -> Registers:
         raise KernelError(f"{self.plan.name}: a loop over tables cannot make lists; pass it arrays as workspace")
 
     def passed_lanes(self) -> list[str]:
@@ -330,25 +287,25 @@ class KernelWriter:
 
     # variables
 
-    def slots_of(self, v: Variable[Type]) -> list[Slot]:
+    def slots_of(self, v: nodes.Variable[Type]) -> list[Slot]:
         """Return the memory of a variable's words."""
         if v.number not in self.slots:
             varies = [(word, (v.number, k) in self.varying) for k, word in enumerate(self.words_of(v.type))]
             self.slots[v.number] = [Slot(self.memory(self.type(word, wide)), word, wide) for word, wide in varies]
         return self.slots[v.number]
 
-    def set(self, v: Variable[Type], values: Registers) -> None:
+    def set(self, v: nodes.Variable[Type], values: Registers) -> None:
         """Set a variable."""
         if v.number in self.scopes.final:
             self.values[v.number] = values
         else:
             self.set_slots(v, values)
 
-    def set_slots(self, v: Variable[Type], values: Registers) -> None:
+    def set_slots(self, v: nodes.Variable[Type], values: Registers) -> None:
         for slot, x in zip(self.slots_of(v), values, strict=True):
             self.f.store(slot.word, x, slot.address)
 
-    def words(self, v: Variable[Type], begin: int, end: int) -> Registers:
+    def words(self, v: nodes.Variable[Type], begin: int, end: int) -> Registers:
         """Return some words of a variable."""
         if v.number in self.values:
             return self.values[v.number][begin:end]
@@ -359,27 +316,27 @@ class KernelWriter:
 
     # statements
 
-    def block(self, statements: list[Statement], varies: bool = False) -> None:
+    def block(self, statements: list[nodes.Statement], varies: bool = False) -> None:
         """Write statements; `varies` says whether active lanes of the surrounding block may be inactive here."""
         for s in statements:
             self.statement(s)
-            if isinstance(s, (Return, Break, Continue)):
+            if isinstance(s, (nodes.Return, nodes.Break, nodes.Continue)):
                 break
 
-    def statement(self, s: Statement) -> None:
+    def statement(self, s: nodes.Statement) -> None:
         getattr(self, STATEMENTS[type(s)])(s)
 
-    def assign(self, s: Assign) -> None:
+    def assign(self, s: nodes.Assign) -> None:
         self.set(s.variable, self.registers(s.value))
 
-    def do(self, s: Do) -> None:
+    def do(self, s: nodes.Do) -> None:
         self.registers(s.value)
 
-    def branch(self, s: If) -> None:
+    def branch(self, s: nodes.If) -> None:
         (condition,) = self.registers(s.test)
         self.branch_on(condition, s)
 
-    def branch_on(self, condition: str, s: If) -> None:
+    def branch_on(self, condition: str, s: nodes.If) -> None:
         """Write both branches of a uniform condition."""
         f = self.f
         then, otherwise, after = f.fresh("then"), f.fresh("else"), f.fresh("after")
@@ -391,11 +348,11 @@ class KernelWriter:
                 f.jump(after)
         f.label(after)
 
-    def store(self, s: Store) -> None:
+    def store(self, s: nodes.Store) -> None:
         values = self.registers(s.value)
         self.put(s.array.type, self.element(s.array, s.indices, s.where), values)
 
-    def fill(self, s: Fill) -> None:
+    def fill(self, s: nodes.Fill) -> None:
         array, values = self.registers(s.array), self.registers(s.value)
         self.fill_with(s.array.type, array, self.product(self.shape(array)), values)
 
@@ -403,7 +360,7 @@ class KernelWriter:
         with self.each(size) as i:
             self.put(type, self.moved(type, array, i), values)
 
-    def copy(self, s: CopyArray) -> None:
+    def copy(self, s: nodes.CopyArray) -> None:
         array, source = self.registers(s.array), self.registers(s.source)
         if self.checked:
             for n, m in zip(self.shape(array), self.shape(source), strict=True):
@@ -420,35 +377,35 @@ class KernelWriter:
 
     # expressions
 
-    def registers(self, x: Value) -> Registers:
+    def registers(self, x: nodes.Value) -> Registers:
         found: Registers = getattr(self, EXPRESSIONS[type(x)])(x)
         return found
 
-    def constant(self, x: Constant) -> Registers:
+    def constant(self, x: nodes.Constant) -> Registers:
         if x.type == FLOAT:
             return (real(x.value),)
         return (("true" if x.value else "false") if x.type == BOOL else str(int(x.value)),)
 
-    def static(self, x: Static) -> Registers:
+    def static(self, x: nodes.Static) -> Registers:
         return ()
 
-    def read(self, x: Read[Type]) -> Registers:
+    def read(self, x: nodes.Read[Type]) -> Registers:
         return self.words(x.variable, 0, len(self.words_of(x.variable.type)))
 
-    def make_tuple(self, x: MakeTuple) -> Registers:
+    def make_tuple(self, x: nodes.MakeTuple) -> Registers:
         return tuple(r for item in x.items for r in self.registers(item))
 
-    def item(self, x: TupleItem) -> Registers:
+    def item(self, x: nodes.TupleItem) -> Registers:
         begin, count = 0, len(self.words_of(x.type))
-        whole: Value = x
-        while isinstance(whole, TupleItem):
+        whole: nodes.Value = x
+        while isinstance(whole, nodes.TupleItem):
             begin += sum(len(self.words_of(t)) for t in whole.whole.type.items[: whole.number])
             whole = whole.whole
-        if isinstance(whole, Read):
+        if isinstance(whole, nodes.Read):
             return self.words(whole.variable, begin, begin + count)
         return self.registers(whole)[begin : begin + count]
 
-    def pick(self, x: Pick) -> Registers:
+    def pick(self, x: nodes.Pick) -> Registers:
         """Select by a chain of selections, because items are few."""
         items = [self.registers(item) for item in x.items]
         (index,) = self.registers(x.at)
@@ -459,7 +416,7 @@ class KernelWriter:
             chosen = tuple(self.select(c, b, a, w) for a, b, w in zip(chosen, item, words, strict=True))
         return chosen
 
-    def field(self, x: Field) -> Registers:
+    def field(self, x: nodes.Field) -> Registers:
         f = self.f
         (table,) = self.registers(x.table)
         if vary(table):
@@ -477,14 +434,14 @@ class KernelWriter:
             return (f.cast("trunc", "i64", word("i64", x.word), "i1"),)
         return (word(WORDS[x.type], x.word),)  # type: ignore[index]
 
-    def table_item(self, x: TableItem) -> Registers:
+    def table_item(self, x: nodes.TableItem) -> Registers:
         (tables,), (index,) = self.registers(x.tables), self.registers(x.at)
         if vary(tables) or vary(index):
             raise KernelError(f"{self.plan.name}: different lanes use different tables")
         self.require_index(index, str(x.tables.type.length), x.where)
         return (self.f.at("i64", tables, self.f.mul(index, x.type.layout.words)),)
 
-    def operation(self, x: Binary) -> Registers:
+    def operation(self, x: nodes.Binary) -> Registers:
         (a,), (b,) = self.registers(x.left), self.registers(x.right)
         if x.operator in ("//", "%"):
             if self.checked and not is_number(b):
@@ -510,25 +467,25 @@ class KernelWriter:
             return self.binary("add", "i64", rest, self.select(apart, b, "0"))
         return self.binary("sub", "i64", quotient, self.select(apart, "1", "0"))
 
-    def fused(self, x: Fused) -> Registers:
+    def fused(self, x: nodes.Fused) -> Registers:
         if x.product_first:
             (a,), (b,), (c,) = self.registers(x.left), self.registers(x.right), self.registers(x.more)
         else:
             (c,), (a,), (b,) = self.registers(x.more), self.registers(x.left), self.registers(x.right)
         return (self.intrinsic("fma", self.negated(a) if x.minus_product else a, b, self.negated(c) if x.minus_more else c),)
 
-    def negative(self, x: Negative) -> Registers:
+    def negative(self, x: nodes.Negative) -> Registers:
         (a,) = self.registers(x.value)
         return (self.negated(a) if x.type == FLOAT else self.binary("sub", "i64", "0", a),)
 
-    def opposite(self, x: Not) -> Registers:
+    def opposite(self, x: nodes.Not) -> Registers:
         return (self.negation(self.registers(x.value)[0]),)
 
-    def compare(self, x: Compare) -> Registers:
+    def compare(self, x: nodes.Compare) -> Registers:
         (a,), (b,) = self.registers(x.left), self.registers(x.right)
         return (self.compared(name_of_test(x.operator, x.left.type), WORDS[x.left.type], a, b),)
 
-    def convert(self, x: Convert) -> Registers:
+    def convert(self, x: nodes.Convert) -> Registers:
         f, old = self.f, x.value.type
         (a,) = self.registers(x.value)
         if x.type == BOOL:
@@ -547,7 +504,7 @@ class KernelWriter:
         f.declarations[f"declare {target.ir} {name}({source.ir})"] = None
         return (self.value(f"call {target.ir} {name}({source.ir} {a})", vary(a)),)
 
-    def numeric(self, x: Numeric) -> Registers:
+    def numeric(self, x: nodes.Numeric) -> Registers:
         name, word = x.name, WORDS[x.type]
         a, *rest = (self.registers(y)[0] for y in x.arguments)
         if name in ("min", "max"):
@@ -580,7 +537,7 @@ class KernelWriter:
         if self.checked:
             self.require(self.compared("icmp ult", "i64", k, n), INDEX, where, k, n)
 
-    def leading(self, shape: Registers, indices: Sequence[Value], where: int) -> list[str]:
+    def leading(self, shape: Registers, indices: Sequence[nodes.Value], where: int) -> list[str]:
         """Return the registers of leading indices."""
         places = [self.registers(i)[0] for i in indices]
         for k, n in zip(places, shape, strict=False):
@@ -594,7 +551,7 @@ class KernelWriter:
             result = self.added(self.times(result, n), k)
         return result
 
-    def element(self, x: ArrayValue, indices: Sequence[Value], where: int) -> Registers:
+    def element(self, x: nodes.ArrayValue, indices: Sequence[nodes.Value], where: int) -> Registers:
         """Return the place of an element."""
         array = self.registers(x)
         shape = self.shape(array)
@@ -624,17 +581,17 @@ class KernelWriter:
             return x
         return self.cast("fptrunc" if kind == "float" else "trunc", word, x, kind)
 
-    def load(self, x: Load) -> Registers:
+    def load(self, x: nodes.Load) -> Registers:
         return self.get(x.array.type, self.element(x.array, x.indices, x.where))
 
-    def view(self, x: ArrayView) -> Registers:
+    def view(self, x: nodes.ArrayView) -> Registers:
         array = self.registers(x.array)
         shape = self.shape(array)
         places = self.leading(shape, x.indices, x.where)
         rest = shape[len(places) :]
         return (*self.moved(x.array.type, array, self.times(self.offset(shape, places), self.product(rest))), *rest)
 
-    def slice(self, x: Slice) -> Registers:
+    def slice(self, x: nodes.Slice) -> Registers:
         array = self.registers(x.array)
         first, *rest = self.shape(array)
         begin = self.registers(x.begin)[0] if x.begin is not None else "0"
@@ -651,7 +608,7 @@ class KernelWriter:
         length = self.binary("sub", "i64", end, self.least(begin, end))
         return (*self.moved(x.array.type, array, self.times(begin, self.product(rest))), length, *rest)
 
-    def reshape(self, x: Reshape) -> Registers:
+    def reshape(self, x: nodes.Reshape) -> Registers:
         *place, length = self.registers(x.array)
         shape = [self.registers(n)[0] for n in x.shape]
         if self.checked:
@@ -660,19 +617,19 @@ class KernelWriter:
             self.require(self.compared("icmp ule", "i64", self.product(shape), length), SHAPE, x.where, *shape, length)
         return (*place, *shape)
 
-    def from_end(self, x: FromEnd) -> Registers:
+    def from_end(self, x: nodes.FromEnd) -> Registers:
         (index,), (length,) = self.registers(x.at), self.registers(x.length)
         if is_number(index):
             return (index if int(index) >= 0 else self.added(length, index),)
         return (self.select(self.less(index, "0"), self.added(index, length), index),)
 
-    def length(self, x: Length) -> Registers:
+    def length(self, x: nodes.Length) -> Registers:
         return (self.shape(self.registers(x.array))[x.axis],)
 
-    def special(self, x: Special) -> Registers:
+    def special(self, x: nodes.Special) -> Registers:
         return self.specials[x.name](self, x, [self.registers(a) for a in x.arguments])
 
-    def machine_call(self, x: Special, arguments: list[Registers]) -> Registers:
+    def machine_call(self, x: nodes.Special, arguments: list[Registers]) -> Registers:
         """Write `call_machine`: `int f(double **arguments)` at a nonzero address, with the active lanes if there are lanes."""
         f = self.f
         (address,), (pointers, *_) = arguments
@@ -686,14 +643,17 @@ class KernelWriter:
 
 
 STATEMENTS: dict[type, str] = {
-    Assign: "assign", Do: "do", If: "branch", For: "loop_for", While: "loop_while", Rounds: "rounds", Break: "leave_loop",
-    Continue: "end_iteration", Return: "leave_function", Store: "store", Fill: "fill", CopyArray: "copy",
+    nodes.Assign: "assign", nodes.Do: "do", nodes.If: "branch", nodes.For: "loop_for", nodes.While: "loop_while",
+    nodes.Rounds: "rounds", nodes.Break: "leave_loop", nodes.Continue: "end_iteration", nodes.Return: "leave_function",
+    nodes.Store: "store", nodes.Fill: "fill", nodes.CopyArray: "copy",
 }  # fmt: skip
 """The method that writes each kind of statement."""
 EXPRESSIONS: dict[type, str] = {
-    Constant: "constant", Static: "static", Read: "read", MakeTuple: "make_tuple", TupleItem: "item", Pick: "pick",
-    Field: "field", TableItem: "table_item", Binary: "operation", Fused: "fused", Negative: "negative", Not: "opposite",
-    Compare: "compare", Convert: "convert", Numeric: "numeric", Load: "load", ArrayView: "view", Slice: "slice",
-    Reshape: "reshape", Allocate: "allocate", FromEnd: "from_end", Length: "length", Call: "call", Special: "special",
+    nodes.Constant: "constant", nodes.Static: "static", nodes.Read: "read", nodes.MakeTuple: "make_tuple",
+    nodes.TupleItem: "item", nodes.Pick: "pick", nodes.Field: "field", nodes.TableItem: "table_item",
+    nodes.Binary: "operation", nodes.Fused: "fused", nodes.Negative: "negative", nodes.Not: "opposite",
+    nodes.Compare: "compare", nodes.Convert: "convert", nodes.Numeric: "numeric", nodes.Load: "load", nodes.ArrayView: "view",
+    nodes.Slice: "slice", nodes.Reshape: "reshape", nodes.Allocate: "allocate", nodes.FromEnd: "from_end",
+    nodes.Length: "length", nodes.Call: "call", nodes.Special: "special",
 }  # fmt: skip
 """The method that writes each kind of expression."""

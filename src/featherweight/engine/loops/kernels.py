@@ -8,10 +8,9 @@ from typing import Any
 
 from ..backends.llvm.jit import host, load_object
 from ..forks import new_lock
-from .checked_kernels import Record, is_checked, raise_violation
 from .compiled_functions import CompiledKernel, compiled
 from .kernel_code import Facts, Specialization, code_of
-from .kernel_sources import KernelError
+from .kernel_sources import KernelError, Record, is_checked, raise_violation
 from .kernel_tables import Interleaved, Layout, Table, aligned_numbers
 from .kernel_types import INT, TableType
 from .lane_writer import write_lanes

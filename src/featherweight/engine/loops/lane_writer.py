@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 from ..backends.llvm.ir import Function
 from ..backends.llvm.trig import sincos_ir
+from . import plan as nodes
 from .kernel_sources import KernelError
 from .kernel_types import ArrayType, Type
 from .kernel_writer import (
@@ -38,22 +39,6 @@ from .kernel_writer import (
     write_return,
 )
 from .loop_writer import table_arguments
-from .plan import (
-    Break,
-    Call,
-    Continue,
-    For,
-    FunctionPlan,
-    If,
-    Plan,
-    Return,
-    Rounds,
-    Special,
-    Statement,
-    Variable,
-    While,
-    is_array,
-)  # fmt: skip
 from .variable_scopes import may_end
 from .views import LANES
 
@@ -79,7 +64,7 @@ class LaneModule:
         self.written: list[Function] = []
         self.sincos: set[int] = set()  # vector widths of sine and cosine
 
-    def function(self, plan: FunctionPlan, varying: tuple[bool, ...], by_all: bool) -> LaneFunction:
+    def function(self, plan: nodes.FunctionPlan, varying: tuple[bool, ...], by_all: bool) -> LaneFunction:
         """Return a function for this choice of varying arguments; `by_all` says whether all lanes execute it."""
         key = id(plan), varying, by_all
         if key not in self.functions:
@@ -109,7 +94,9 @@ class LaneWriter(KernelWriter):
 
     place = PLACE
 
-    def __init__(self, module: LaneModule, plan: FunctionPlan, name: str, varying: tuple[bool, ...], by_all: bool) -> None:
+    def __init__(
+        self, module: LaneModule, plan: nodes.FunctionPlan, name: str, varying: tuple[bool, ...], by_all: bool
+    ) -> None:
         super().__init__(plan, module.fused, module.sincos)
         self.module, self.name, self.given, self.lanes = module, name, varying, module.lanes
         self.by_all = by_all
@@ -131,7 +118,7 @@ class LaneWriter(KernelWriter):
 
     def _write(self) -> None:
         arguments, given = [f"{self.vector('i1')} %live"], iter(self.given)
-        parameters: list[tuple[Variable[Type], Registers]] = []
+        parameters: list[tuple[nodes.Variable[Type], Registers]] = []
         for v in self.plan.parameters:
             registers = []
             for k, word in enumerate(self.words_of(v.type)):
@@ -302,7 +289,7 @@ class LaneWriter(KernelWriter):
 
     # statements
 
-    def block(self, statements: list[Statement], varies: bool = False) -> None:
+    def block(self, statements: list[nodes.Statement], varies: bool = False) -> None:
         """Write statements; `varies` says whether active lanes of the surrounding block may be inactive here.
 
         The code that follows is executed in any case, possibly without lanes.
@@ -312,7 +299,7 @@ class LaneWriter(KernelWriter):
         self.blocks.append((id(statements), varies))
         for k, s in enumerate(statements):
             self.statement(s)
-            if isinstance(s, (Return, Break, Continue)):
+            if isinstance(s, (nodes.Return, nodes.Break, nodes.Continue)):
                 break
             if may_end(s) and k + 1 < len(statements):
                 on = f.fresh("on")
@@ -322,7 +309,7 @@ class LaneWriter(KernelWriter):
         f.jump(rest)
         f.label(rest)
 
-    def set_slots(self, v: Variable[Type], values: Registers) -> None:
+    def set_slots(self, v: nodes.Variable[Type], values: Registers) -> None:
         """Set a variable in the active lanes."""
         block = self.scopes.block[v.number]
         depth = next(k for k in range(len(self.blocks) - 1, -1, -1) if self.blocks[k][0] == block)
@@ -342,7 +329,7 @@ class LaneWriter(KernelWriter):
                 text = self.blended(bits, text, self.f.load(kind, slot.address), slot.word)
             self.f.store(kind, text, slot.address)
 
-    def branch_on(self, condition: str, s: If) -> None:
+    def branch_on(self, condition: str, s: nodes.If) -> None:
         if not vary(condition):
             super().branch_on(condition, s)
             return
@@ -364,7 +351,7 @@ class LaneWriter(KernelWriter):
             remaining.append(self.live)
         self.live = self.either(*remaining)
 
-    def loop_for(self, s: For) -> None:
+    def loop_for(self, s: nodes.For) -> None:
         f, counter = self.f, s.counter
         (begin,), (end,) = self.registers(s.begin), self.registers(s.end)
         loop, outside = self.open(s)
@@ -386,7 +373,7 @@ class LaneWriter(KernelWriter):
         f.label(done)
         self.close(loop, outside)
 
-    def loop_while(self, s: While) -> None:
+    def loop_while(self, s: nodes.While) -> None:
         f = self.f
         loop, outside = self.open(s)
         head, body, done = f.fresh("head"), f.fresh("body"), f.fresh("done")
@@ -404,7 +391,7 @@ class LaneWriter(KernelWriter):
         f.label(done)
         self.close(loop, outside)
 
-    def rounds(self, s: Rounds) -> None:
+    def rounds(self, s: nodes.Rounds) -> None:
         f = self.f
         loop, outside = self.open(s)
         done = f.fresh("done")
@@ -418,7 +405,7 @@ class LaneWriter(KernelWriter):
         f.label(done)
         self.close(loop, outside)
 
-    def open(self, s: Statement) -> tuple[LaneLoop, str]:
+    def open(self, s: nodes.Statement) -> tuple[LaneLoop, str]:
         """Begin a loop; return it, and memory for the lanes that its test ends."""
         loop = LaneLoop(s, len(self.blocks), self.mask_slot(), self.mask_slot())
         outside = self.mask_slot()
@@ -439,7 +426,7 @@ class LaneWriter(KernelWriter):
             f.branch(self.any(on), body, done)
         f.label(body)
 
-    def round(self, loop: LaneLoop, statements: list[Statement], varies: bool) -> None:
+    def round(self, loop: LaneLoop, statements: list[nodes.Statement], varies: bool) -> None:
         """Write one iteration of a loop."""
         self.loops.append(loop)
         self.block(statements, varies)
@@ -453,10 +440,10 @@ class LaneWriter(KernelWriter):
         kind = self.vector("i1")
         self.live = self.either(self.either(self.live, self.f.load(kind, outside)), self.f.load(kind, loop.left))
 
-    def leave_loop(self, s: Break) -> None:
+    def leave_loop(self, s: nodes.Break) -> None:
         self.end_round(self.loops[-1].left)
 
-    def end_iteration(self, s: Continue) -> None:
+    def end_iteration(self, s: nodes.Continue) -> None:
         self.end_round(self.loops[-1].skipped)
 
     def end_round(self, slot: str) -> None:
@@ -474,7 +461,7 @@ class LaneWriter(KernelWriter):
         if varies and not self.lanes_end:
             self.lanes_end = self.changed = True
 
-    def leave_function(self, s: Return) -> None:
+    def leave_function(self, s: nodes.Return) -> None:
         f, values = self.f, self.registers(s.value)
         some = any(varies for _, varies in self.blocks)
         self.note_end(some)
@@ -495,7 +482,7 @@ class LaneWriter(KernelWriter):
         if self.changed:
             raise _Again
 
-    def call(self, x: Call) -> Registers:
+    def call(self, x: nodes.Call) -> Registers:
         f = self.f
         given, registers = [""], list[str]()
         for argument in x.arguments:
@@ -511,7 +498,7 @@ class LaneWriter(KernelWriter):
         return tuple(Varying(r) if v else r for r, v in zip(results, function.varies, strict=True))
 
 
-def write_multiples(w: LaneWriter, x: Special, arguments: list[Registers]) -> Registers:
+def write_multiples(w: LaneWriter, x: nodes.Special, arguments: list[Registers]) -> Registers:
     """Write `subtract_multiples`."""
     type, (array, (target,), (source,), (stride,), (length,), *factors) = x.arguments[0].type, arguments
     assert isinstance(type, ArrayType)
@@ -525,7 +512,7 @@ def write_multiples(w: LaneWriter, x: Special, arguments: list[Registers]) -> Re
     return ()
 
 
-def write_product(w: LaneWriter, x: Special, arguments: list[Registers]) -> Registers:
+def write_product(w: LaneWriter, x: nodes.Special, arguments: list[Registers]) -> Registers:
     """Write `subtract_product`."""
     type, (array, *numbers) = x.arguments[0].type, arguments
     assert isinstance(type, ArrayType)
@@ -548,10 +535,10 @@ def write_product(w: LaneWriter, x: Special, arguments: list[Registers]) -> Regi
     return ()
 
 
-def write_products(w: LaneWriter, x: Special, arguments: list[Registers]) -> Registers:
+def write_products(w: LaneWriter, x: nodes.Special, arguments: list[Registers]) -> Registers:
     """Write `sum_of_products`, with as many partial sums as for one robot."""
     f, kind = w.f, w.vector("double")
-    first_type, second_type = (a.type for a in x.arguments[:2] if is_array(a))
+    first_type, second_type = (a.type for a in x.arguments[:2] if nodes.is_array(a))
     a, b, (at,), (begin,), (length,) = arguments
     slots = [w.memory(kind) for _ in range(LANES)]
     for slot in slots:
@@ -583,7 +570,7 @@ LaneWriter.specials = {
 }  # fmt: skip
 
 
-def write_lanes(plan: Plan, lanes: int, fused: bool, fma: bool, name: str) -> str:
+def write_lanes(plan: nodes.Plan, lanes: int, fused: bool, fma: bool, name: str) -> str:
     """Return a module with `i64 name(i64 ...)`, a kernel of tables and whole numbers in `lanes` lanes.
 
     The function returns the sum of the lanes' results.

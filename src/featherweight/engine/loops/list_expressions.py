@@ -9,7 +9,7 @@ import ast
 from typing import NamedTuple
 
 from .arithmetic import of_numbers
-from .expressions import OPERATORS, PLANNERS, Bound, expression, operands, whole
+from .expressions import OPERATORS, PLANNERS, Bound, at_index, expression, operands, whole
 from .kernel_types import INT, ArrayType, Number, TupleType, Type, dtype_of, unified
 from .plan import (
     Allocate,
@@ -20,7 +20,6 @@ from .plan import (
     Fill,
     For,
     Length,
-    Load,
     NumberValue,
     Numeric,
     Read,
@@ -160,10 +159,8 @@ def _begin_round(p: Planned, new: NewList, index: NumberValue) -> None:
     if array is None:
         assert new.begin is not None
         p.assign(target.id, of_numbers(p, "+", new.begin, index))
-    elif array.type.axes == 1:
-        p.assign(target.id, Load(array.type.item, array, (index,), p.place()))
     else:
-        p.assign(target.id, ArrayView(array.type.part(1), array, (index,), p.place()))
+        p.assign(target.id, at_index(p, array, index))
 
 
 def _fill(p: Planned, new: NewList, array: ArrayValue, item: Type) -> None:

@@ -14,8 +14,8 @@ from ..backends.llvm.ir import Function
 from ..backends.llvm.ir import Type as MachineType
 from ..backends.llvm.python_objects import DATA, DIMS
 from ..backends.llvm.trig import sincos_ir
-from .checked_kernels import INDEX, LENGTH, RANGE
-from .kernel_sources import KernelError
+from . import plan as nodes
+from .kernel_sources import INDEX, LENGTH, RANGE, KernelError
 from .kernel_types import ArrayType, TableType, TupleType, Type
 from .kernel_writer import (
     ATTRIBUTES,
@@ -30,25 +30,6 @@ from .kernel_writer import (
     words_of,
     write_return,
 )
-from .plan import (
-    Allocate,
-    Assign,
-    Break,
-    Call,
-    Continue,
-    For,
-    FunctionPlan,
-    Plan,
-    Read,
-    Return,
-    Rounds,
-    Special,
-    Statement,
-    TupleItem,
-    Value,
-    Variable,
-    While,
-)  # fmt: skip
 from .views import LANES, TILE
 from .workspaces import (
     ALLOCATE,
@@ -89,7 +70,7 @@ class LoopWriter(KernelWriter):
 
     def __init__(
         self,
-        plan: FunctionPlan,
+        plan: nodes.FunctionPlan,
         names: dict[int, str],
         fused: bool,
         allocating: set[int],
@@ -136,13 +117,13 @@ class LoopWriter(KernelWriter):
         self.end()
         return f
 
-    def by_address(self, v: Variable[Type]) -> bool:
+    def by_address(self, v: nodes.Variable[Type]) -> bool:
         """Return whether a parameter is passed by its address."""
         return is_long(v.type) and not self.kernel
 
     # control flow
 
-    def loop_for(self, s: For) -> None:
+    def loop_for(self, s: nodes.For) -> None:
         f = self.f
         (begin,), (end,) = self.registers(s.begin), self.registers(s.end)
         mark = mark_workspace(f, WORKSPACE) if id(s) in self.releasing else None
@@ -156,7 +137,7 @@ class LoopWriter(KernelWriter):
         f.jump(done)
         f.label(done)
 
-    def loop_while(self, s: While) -> None:
+    def loop_while(self, s: nodes.While) -> None:
         f = self.f
         head, body, following, done = f.fresh("head"), f.fresh("body"), f.fresh("next"), f.fresh("done")
         mark = mark_workspace(f, WORKSPACE) if id(s) in self.releasing else None
@@ -171,14 +152,14 @@ class LoopWriter(KernelWriter):
         f.jump(head)
         f.label(done)
 
-    def rounds(self, s: Rounds) -> None:
+    def rounds(self, s: nodes.Rounds) -> None:
         done = self.f.fresh("done")
         for statements in s.rounds:
             self.iteration(statements, self.f.fresh("next"), done)
         self.f.jump(done)
         self.f.label(done)
 
-    def iteration(self, statements: list[Statement], following: str, done: str) -> None:
+    def iteration(self, statements: list[nodes.Statement], following: str, done: str) -> None:
         """Write an iteration of a loop, which ends at the label `following`; `Break` jumps to `done`."""
         self.loops.append((following, done))
         self.block(statements)
@@ -186,10 +167,10 @@ class LoopWriter(KernelWriter):
         self.f.jump(following)
         self.f.label(following)
 
-    def leave_loop(self, s: Break) -> None:
+    def leave_loop(self, s: nodes.Break) -> None:
         self.jump(self.loops[-1][1])
 
-    def end_iteration(self, s: Continue) -> None:
+    def end_iteration(self, s: nodes.Continue) -> None:
         self.jump(self.loops[-1][0])
 
     def jump(self, label: str) -> None:
@@ -197,7 +178,7 @@ class LoopWriter(KernelWriter):
         self.f.jump(label)
         self.f.label(self.f.fresh("never"))
 
-    def leave_function(self, s: Return) -> None:
+    def leave_function(self, s: nodes.Return) -> None:
         f = self.f
         found = self.registers(s.value)
         if self.long_result:
@@ -249,7 +230,7 @@ class LoopWriter(KernelWriter):
         else:
             super().fill_with(type, array, size, values)
 
-    def allocate(self, x: Allocate) -> Registers:
+    def allocate(self, x: nodes.Allocate) -> Registers:
         f = self.f
         shape = [self.registers(n)[0] for n in x.shape]
         size = self.times(self.product(shape), str(element_bytes(x.type)))
@@ -261,13 +242,13 @@ class LoopWriter(KernelWriter):
 
     # long tuples
 
-    def words(self, v: Variable[Type], begin: int, end: int) -> Registers:
+    def words(self, v: nodes.Variable[Type], begin: int, end: int) -> Registers:
         if is_long(v.type):
             address = self.f.at("i64", self.values[v.number][0], begin)
             return tuple(loaded_words(self.f, words_of(v.type)[begin:end], address))
         return super().words(v, begin, end)
 
-    def set(self, v: Variable[Type], values: Registers) -> None:
+    def set(self, v: nodes.Variable[Type], values: Registers) -> None:
         if not is_long(v.type):
             super().set(v, values)
             return
@@ -275,33 +256,33 @@ class LoopWriter(KernelWriter):
             self.values[v.number] = (self.memory_for(v.type),)
         self.write(self.values[v.number][0], v.type, values)
 
-    def assign(self, s: Assign) -> None:
+    def assign(self, s: nodes.Assign) -> None:
         v = s.variable
-        if is_long(v.type) and v.number in self.scopes.final and (self.stays(s.value) or isinstance(s.value, Call)):
+        if is_long(v.type) and v.number in self.scopes.final and (self.stays(s.value) or isinstance(s.value, nodes.Call)):
             self.values[v.number] = (self.in_memory(s.value),)
         else:
             super().assign(s)
 
-    def stays(self, x: Value) -> bool:
+    def stays(self, x: nodes.Value) -> bool:
         """Return whether the memory of a value stays as it is while a variable that is set once has this value."""
-        while isinstance(x, TupleItem):
+        while isinstance(x, nodes.TupleItem):
             x = x.whole
-        return isinstance(x, Read) and x.variable.number in self.scopes.final
+        return isinstance(x, nodes.Read) and x.variable.number in self.scopes.final
 
-    def address(self, x: Value) -> str:
+    def address(self, x: nodes.Value) -> str:
         """Return the address of a variable in memory, or of an item of it; an empty text for other values."""
-        if isinstance(x, Read):
+        if isinstance(x, nodes.Read):
             return self.values[x.variable.number][0] if is_long(x.variable.type) else ""
-        if isinstance(x, TupleItem) and (whole := self.address(x.whole)):
+        if isinstance(x, nodes.TupleItem) and (whole := self.address(x.whole)):
             return self.f.at("i64", whole, sum(len(words_of(t)) for t in x.whole.type.items[: x.number]))
         return ""
 
-    def in_memory(self, x: Value) -> str:
+    def in_memory(self, x: nodes.Value) -> str:
         """Return the address of a long tuple, which is written to memory unless it is there."""
-        if not isinstance(x, Call) and (address := self.address(x)):
+        if not isinstance(x, nodes.Call) and (address := self.address(x)):
             return address
         address = self.memory_for(x.type)
-        if isinstance(x, Call):
+        if isinstance(x, nodes.Call):
             self.call_function(x, address)
         else:
             self.write(address, x.type, self.registers(x))
@@ -322,10 +303,10 @@ class LoopWriter(KernelWriter):
 
     # calls
 
-    def call(self, x: Call) -> Registers:
+    def call(self, x: nodes.Call) -> Registers:
         return self.loaded(self.in_memory(x), x.type) if is_long(x.type) else self.call_function(x)
 
-    def call_function(self, x: Call, result: str = "") -> Registers:
+    def call_function(self, x: nodes.Call, result: str = "") -> Registers:
         """Write a call; a long result goes to the address `result`."""
         allocates = id(x.function) in self.allocating
         given = [f"ptr {WORKSPACE}"] * allocates + ["ptr %record"] * self.checked + [f"ptr {result}"] * bool(result)
@@ -349,7 +330,7 @@ class LoopWriter(KernelWriter):
             f.label(on)
         return registers[self.checked :]
 
-    def machine_call(self, x: Special, arguments: list[Registers]) -> Registers:
+    def machine_call(self, x: nodes.Special, arguments: list[Registers]) -> Registers:
         """Call `int f(double **arguments)` at a nonzero address, or the dispatcher's function for this number."""
         if not self.dispatcher:
             return super().machine_call(x, arguments)
@@ -358,7 +339,7 @@ class LoopWriter(KernelWriter):
         return ()
 
 
-def write_multiples(w: LoopWriter, x: Special, arguments: list[Registers], from_zero: bool = False) -> Registers:
+def write_multiples(w: LoopWriter, x: nodes.Special, arguments: list[Registers], from_zero: bool = False) -> Registers:
     """Write `subtract_multiples` with vectors: LLVM could not know that rows of one matrix do not overlap."""
     f, lanes = w.f, MachineType("double", LANES)
     (data, size), (target,), (source,), (stride,), (length,), *factors = arguments
@@ -382,7 +363,7 @@ def less_product(f: Function, type: MachineType, total: str, a: str, b: str, fus
     return f.binary("fsub", type.ir, total, f.binary("fmul", type.ir, a, b))
 
 
-def write_product(w: LoopWriter, x: Special, arguments: list[Registers], name: str = SUBTRACT) -> Registers:
+def write_product(w: LoopWriter, x: nodes.Special, arguments: list[Registers], name: str = SUBTRACT) -> Registers:
     """Write `subtract_product` as a call of a shared function."""
     f = w.f
     (data, size), *numbers = arguments
@@ -448,7 +429,7 @@ def _tile(f: Function, lanes: MachineType, begin: list[str], factors: list[str],
     return sums
 
 
-def write_products(w: LoopWriter, x: Special, arguments: list[Registers]) -> Registers:
+def write_products(w: LoopWriter, x: nodes.Special, arguments: list[Registers]) -> Registers:
     """Write `sum_of_products` with vectors: LLVM would not change the order of a sum."""
     f, lanes = w.f, MachineType("double", LANES)
     (a, size), (b, other), (at,), (begin,), (length,) = arguments
@@ -496,7 +477,9 @@ LoopWriter.specials = {
 }  # fmt: skip
 
 
-def write_module(plan: Plan, fused: bool, fma: bool, checked: bool = False, dispatcher: str = "") -> tuple[list[str], str]:
+def write_module(
+    plan: nodes.Plan, fused: bool, fma: bool, checked: bool = False, dispatcher: str = ""
+) -> tuple[list[str], str]:
     """Return the text of a plan's functions with everything they need, and the name of the last one, the kernel.
 
     Calls of machine code go to `void dispatcher(i64 number, ptr arguments)`, if it has a name, with numbers instead of
@@ -527,7 +510,7 @@ def write_module(plan: Plan, fused: bool, fma: bool, checked: bool = False, disp
     return [*declarations, *texts, "!0 = !{}"], names[id(plan.functions[-1])]
 
 
-def write_entry(plan: Plan, kernel: str, name: str, objects: bool, checked: bool) -> str:
+def write_entry(plan: nodes.Plan, kernel: str, name: str, objects: bool, checked: bool) -> str:
     """Return `i64 name(ptr words, ptr results, ptr record)`, with concatenated arguments as words; results go to `results`.
 
     With `objects`, the word of an array is the address of NumPy's object. The entry returns 1 without memory for the kernel's
@@ -591,7 +574,7 @@ def loaded_words(f: Function, kinds: Sequence[str], words: str) -> list[str]:
     return found
 
 
-def table_arguments(f: Function, kernel: FunctionPlan) -> list[str]:
+def table_arguments(f: Function, kernel: nodes.FunctionPlan) -> list[str]:
     """Return the arguments of a kernel of tables and whole numbers, which are %x0, %x1, ... as whole numbers."""
     return [
         f"ptr {f.cast('inttoptr', 'i64', f'%x{k}', 'ptr')}" if isinstance(v.type, TableType) else f"i64 %x{k}"
@@ -599,7 +582,7 @@ def table_arguments(f: Function, kernel: FunctionPlan) -> list[str]:
     ]
 
 
-def write_table_entry(plan: Plan, kernel: str, name: str, checked: bool) -> str:
+def write_table_entry(plan: nodes.Plan, kernel: str, name: str, checked: bool) -> str:
     """Return `i64 name(i64 ...)`, whose arguments are addresses of tables, whole numbers, and the record if `checked`."""
     p = plan.functions[-1]
     if id(p) in that_allocate(plan):

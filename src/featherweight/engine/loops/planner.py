@@ -38,7 +38,7 @@ class Planner:
             self.plan.places.append((file, line))
         return number
 
-    def function(self, function: FunctionType, types: tuple[Type, ...], caller: Planned | None = None) -> FunctionPlan:
+    def function(self, function: FunctionType, types: tuple[Type, ...]) -> FunctionPlan:
         """Return the plan of a function for arguments of given types, with all callees. Raises KernelError."""
         unwrapped: Any = inspect.unwrap(function)
         key = unwrapped, types
@@ -56,7 +56,7 @@ class Planner:
     def kernel(self, function: FunctionType, types: tuple[Type, ...]) -> FunctionPlan:
         """Return the plan of a function that Python calls, for arguments of given types, which its annotations may convert."""
         unwrapped: Any = inspect.unwrap(function)
-        p = Planned(self, unwrapped, types, Knowledge())
+        p = Planned(self, unwrapped, Knowledge())
         given = [p.variable(name, type) for name, type in zip(parameters_of(p.tree), types, strict=True)]
         values: list[Value] = [Static(v.type.value) if isinstance(v.type, StaticType) else Read(v) for v in given]
         result = called(p, unwrapped, values)
@@ -69,7 +69,7 @@ class Planner:
     def _planned(self, function: FunctionType, types: tuple[Type, ...]) -> FunctionPlan:
         known = Knowledge()
         for _ in range(MOST_ATTEMPTS):
-            p = Planned(self, function, types, known)
+            p = Planned(self, function, known)
             try:
                 return _attempt(p, types)
             except Restart:

@@ -54,7 +54,7 @@ class Specializer(Protocol):
     wraps: bool
     lanes: int
 
-    def function(self, function: FunctionType, types: tuple[Type, ...], caller: Planned | None) -> FunctionPlan:
+    def function(self, function: FunctionType, types: tuple[Type, ...]) -> FunctionPlan:
         """Return the plan of a function."""
 
     def place(self, file: str, line: int) -> int:
@@ -79,9 +79,9 @@ class PlannedLoop:
 
 
 class Planned:
-    """The state of planning one function for some argument types."""
+    """The state of planning one function."""
 
-    def __init__(self, specializer: Specializer, function: FunctionType, types: tuple[Type, ...], known: Knowledge) -> None:
+    def __init__(self, specializer: Specializer, function: FunctionType, known: Knowledge) -> None:
         self.specializer, self.function, self.known = specializer, function, known
         self.tree = tree_of(function)
         self.line = self.tree.lineno

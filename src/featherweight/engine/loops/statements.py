@@ -8,11 +8,10 @@ from typing import Any
 
 from . import arithmetic
 from .annotations import pattern_named, patterns_of, remedy, words
-from .expressions import OPERATORS, ElementPlace, binary, expression, make_tuple, operands, place, read, test, whole
+from .expressions import OPERATORS, ElementPlace, at_index, binary, expression, make_tuple, operands, place, read, test, whole
 from .kernel_types import BOOL, FLOAT, INT, Number, TupleType, unified
 from .plan import (
     ArrayValue,
-    ArrayView,
     Assign,
     Break,
     Constant,
@@ -22,7 +21,6 @@ from .plan import (
     For,
     If,
     Length,
-    Load,
     NumberValue,
     Read,
     Return,
@@ -161,10 +159,7 @@ def parts_of(p: Planned, value: Value, target: ast.Tuple) -> list[Value]:
     value = p.solid(value)
     if is_array(value):
         array = p.bound(value, "array")
-        if array.type.axes == 1:
-            return [p.bound(Load(array.type.item, array, (Constant(INT, k),), p.place())) for k in range(count)]
-        inner = array.type.part(1)
-        return [p.bound(ArrayView(inner, array, (Constant(INT, k),), p.place())) for k in range(count)]
+        return [p.bound(at_index(p, array, Constant(INT, k))) for k in range(count)]
     if not isinstance(value.type, TupleType):
         p.fail(f"{value.type} for {count} targets; it must be a tuple or an array")
     items = p.items(value)
@@ -389,10 +384,8 @@ def _rounds(p: Planned, node: ast.For, bounds: tuple[Value, Value, int], array: 
     index = p.variable("index", INT)
     value: Value = Read(index)
     kept_statements, p.statements = p.statements, []
-    if array is not None and array.type.axes == 1:
-        value = Load(array.type.item, array, (value,), p.place())
-    elif array is not None:
-        value = ArrayView(array.type.part(1), array, (value,), p.place())
+    if array is not None:
+        value = at_index(p, array, value)
     assign(p, node.target, value)
     first, p.statements = p.statements, kept_statements
     loop, body = looped(p, node, head)

@@ -19,20 +19,17 @@ class Scopes(NamedTuple):
     """
 
     block: dict[int, int]  # scope of each variable, by `id`
-    type: dict[int, Type]
     final: set[int]
 
 
 def scopes_of(plan: FunctionPlan) -> Scopes:
     """Return the scopes of a function's variables."""
     uses: dict[int, list[tuple[Path, bool]]] = {}  # (path, whether the variable is set there)
-    types: dict[int, Type] = {}
     loops: set[int] = set()
     counters: set[int] = set()
 
     def use(variable: Variable[Type], path: Path, sets: bool) -> None:
         uses.setdefault(variable.number, []).append((path, sets))
-        types[variable.number] = variable.type
 
     def read(x: object, path: Path) -> None:
         if isinstance(x, Read):
@@ -74,7 +71,7 @@ def scopes_of(plan: FunctionPlan) -> Scopes:
     walk(plan.body, ())
     scopes = {number: _scope(found, loops) for number, found in uses.items()}
     final = {number for number, found in uses.items() if found[0] == (scopes[number], True) and sum(s for _, s in found) == 1}
-    return Scopes({number: path[-1] for number, path in scopes.items()}, types, final - counters)
+    return Scopes({number: path[-1] for number, path in scopes.items()}, final - counters)
 
 
 def _scope(uses: list[tuple[Path, bool]], loops: set[int]) -> Path:

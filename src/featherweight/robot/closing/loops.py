@@ -21,7 +21,7 @@ from ...algorithms.mechanisms.cluster_tree import (
     moving,
 )
 from ...array_types import Array
-from ...engine.dual_numbers import jacobian, second_derivative
+from ...engine.differentiation import rates_of_expressions
 from ...engine.graph import Graph
 from ...engine.tape import record
 from ...model import configuration
@@ -445,14 +445,15 @@ def closing(name: str, function: Callable[[Any], Any], rows: tuple[int, ...]) ->
     q = [g.input(0, i) for i in range(n)]
     rates = [g.input(0, n + i) for i in range(n)]
 
-    def flat(x: Sequence[Any]) -> list[Any]:
-        array = np.empty(n, dtype=object)
-        array[:] = x
-        result = np.array(function(array), dtype=object)
-        if result.ndim != 1 or len(result) == 0:
-            raise ValueError(f"constraint {name!r} must return a sequence of at least one number; got shape {result.shape}")
-        return list(result)
-
-    values, K = jacobian(flat, q, [[1.0 if i == j else 0.0 for j in range(n)] for i in range(n)])
-    curvature = second_derivative(flat, q, rates, [0.0] * n)
-    return Closing(rows, len(values), record(values), record([x for row in K for x in row]), record(curvature))
+    array = np.empty(n, dtype=object)
+    array[:] = q
+    result = np.array(function(array), dtype=object)
+    if result.ndim != 1 or len(result) == 0:
+        raise ValueError(f"constraint {name!r} must return a sequence of at least one number; got shape {result.shape}")
+    values = list(result)
+    K = rates_of_expressions(values, [*((x, {i: 1.0}) for i, x in enumerate(q)), *((v, {}) for v in rates)])
+    velocities = [*((x, {0: v}) for x, v in zip(q, rates, strict=True)), *((v, {}) for v in rates)]
+    slopes = [r.get(0, 0.0) for r in rates_of_expressions(values, velocities)]
+    curvature = [r.get(0, 0.0) for r in rates_of_expressions(slopes, velocities)]
+    entries = [row.get(i, 0.0) for row in K for i in range(n)]
+    return Closing(rows, len(values), record(values), record(entries), record(curvature))

@@ -10,7 +10,7 @@ from ...algorithms.contact import constraint_rows
 from ...algorithms.contact.constraint_rows import ConstraintRows
 from ...algorithms.contact.operational_space import constrained_derivatives as equations
 from ...algorithms.contact.operational_space import least_norm
-from ...algorithms.contact.operational_space.reduction import Reduction
+from ...algorithms.contact.operational_space.dense_factors import Reduction
 from ...engine.derivative_program import JacobianProgram, OneInLanes
 from ...engine.guarded import GuardedProgram
 from ...engine.program import ComposedProgram, Input, KernelProgram, Output, Program, RenamedProgram

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ...algorithms.contact.constraint_rows import ConstraintRows, FunctionEntries
 from ...array_types import Array, Matrix
 from ...checks import CHECKED_LATER, checked, shown
-from ...engine.dual_numbers import jacobian
+from ...engine.differentiation import rates_of_expressions
 from ...engine.graph import Expression, Graph
 from ...engine.tape import record
 from ...model.model import Model, Placed
@@ -164,24 +164,18 @@ class ResolvedRows:
         """Add rows of the user's function: its entries and their rates, as expressions of q and the rate of q."""
         nq, nv = self._lengths
         g = Graph()
-        shape: list[int] = []
-
-        def entries(q: Sequence[Any]) -> list[Any]:
-            array = np.empty(nq, dtype=object)
-            array[:] = q
-            block = np.array(c.function(array), dtype=object)
-            if block.ndim != 2 or block.shape[1] != nv or len(block) == 0:
-                raise ValueError(f"{c} must have shape (m, {nv}), m at least 1; got {block.shape}")
-            shape[:] = block.shape
-            return list(block.ravel())
-
         q, rate = ([g.input(0, part * nq + i) for i in range(nq)] for part in range(2))
-        values, rates = jacobian(entries, q, [rate])
-        begin = len(self._K)
-        for k, (x, (dx,)) in enumerate(zip(values, rates, strict=True)):
+        array = np.empty(nq, dtype=object)
+        array[:] = q
+        block = np.array(c.function(array), dtype=object)
+        if block.ndim != 2 or block.shape[1] != nv or len(block) == 0:
+            raise ValueError(f"{c} must have shape (m, {nv}), m at least 1; got {block.shape}")
+        seeds = [*((x, {0: dx}) for x, dx in zip(q, rate, strict=True)), *((dx, {}) for dx in rate)]
+        begin, values = len(self._K), list(block.ravel())
+        for k, (x, own) in enumerate(zip(values, rates_of_expressions(values, seeds), strict=True)):
             if isinstance(x, Expression) or float(x) != 0.0:
-                self._entries.append((begin + k // nv, k % nv, x, dx))
-        self._K += [(0.0,) * 6 for _ in range(shape[0])]
+                self._entries.append((begin + k // nv, k % nv, x, own.get(0, 0.0)))
+        self._K += [(0.0,) * 6 for _ in block]
 
     @property
     def rows(self) -> ConstraintRows:

@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ...algorithms import frames
-from ...algorithms.contact import constraint_rows
+from ...algorithms.contact import constraint_rows, contact_rows
+from ...algorithms.contact.constraint_rows import FrameRows, stabilization
 from ...algorithms.contact.contact_rows import BranchedRows
-from ...algorithms.contact.delassus import efpa, jacobian, kjr, ltl, pv_osim, pv_osimr
+from ...algorithms.contact.delassus import efpa, kjr, ltl, pv_osim, pv_osimr
 from ...algorithms.contact.operational_space import by_factors as by_factors
 from ...algorithms.contact.operational_space import least_norm, recursive
-from ...algorithms.contact.operational_space.reduction import ReducedRows
-from ...algorithms.contact.operational_space.stabilization import FrameRows, stabilization
+from ...algorithms.contact.operational_space.dense_factors import ReducedRows
 from ...array_types import Array
 from ...checks import argument, one_of
 from ...engine.function import CompiledFunction, R, cheapest
@@ -158,16 +158,16 @@ class OperationalSpace(SuggestsNames):
     @compiled
     def jacobian(self) -> CompiledFunction:
         """Function of q: J (m, nv), where J v are the velocities along the rows."""
-        kernel: Any = jacobian.contact_jacobian if self._recursive else constraint_rows.row_jacobian
+        kernel: Any = contact_rows.contact_jacobian if self._recursive else constraint_rows.row_jacobian
         output, doc = Output("J", (self.size, self.robot.nv)), OperationalSpace.jacobian.__doc__
         return self.robot.bind("contact_jacobian", kernel, (Q,), (output,), (self._read,), doc=doc)
 
     def jacobians_of_trees(self, forest: Forest) -> CompiledFunction:
         """Function of q: the columns of J of each row's own tree (m, `forest.widest`).
 
-        `algorithms/contact/delassus/jacobian.py` describes them. The function supports contacts of robots without loops.
+        `algorithms/contact/contact_rows.py` describes them. The function supports contacts of robots without loops.
         """
-        kernel, output = jacobian.contact_jacobians, Output("J", (self.size, forest.widest))
+        kernel, output = contact_rows.contact_jacobians, Output("J", (self.size, forest.widest))
         doc = OperationalSpace.jacobians_of_trees.__doc__
         return self.robot.bind("jacobians_of_trees", kernel, (Q,), (output,), (self._read, forest.begins), doc=doc)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...algorithms.contact.operational_space.reduction import Reduction
+from ...algorithms.contact.operational_space.dense_factors import Reduction
 from ...array_types import Array
 from ...engine.function import CompiledFunction
 from ...engine.trace import evaluate

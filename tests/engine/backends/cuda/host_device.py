@@ -19,8 +19,8 @@ import pytest
 
 from featherweight.engine.backends.cuda import code, device_code
 from featherweight.engine.backends.cuda.device_array import DeviceArray
-from featherweight.engine.backends.cuda.target import NVIDIA
-from featherweight.engine.backends.llvm.jit import compile_object, host, load_object
+from featherweight.engine.backends.cuda.emit_thread import NVIDIA
+from featherweight.engine.backends.llvm.jit import emitted, host, joined, load_object, parsed
 from featherweight.engine.function import CompiledFunction
 
 needs_fma = pytest.mark.skipif(not host().fma, reason="without hardware fma, this machine rounds differently from devices")
@@ -42,7 +42,8 @@ def compiled(ir: str) -> bytes:
     h = host()
     target = llvm.Target.from_triple(h.triple)
     machine = target.create_target_machine(cpu=h.cpu, features=h.features, opt=0, reloc="pic", codemodel="small")
-    return compile_object(ir, machine=machine)
+    with parsed(ir, machine) as module:
+        return joined([emitted(machine, module)])
 
 
 class HostKernel:
@@ -164,7 +165,7 @@ def install(monkeypatch: Any) -> HostDevice:
     for name in ("libraries.device", "device_array.device"):
         monkeypatch.setattr(f"featherweight.engine.backends.cuda.{name}", lambda ordinal=0: device)
     monkeypatch.setattr("featherweight.engine.backends.cuda.libraries.seen", view_of)
-    monkeypatch.setattr("featherweight.engine.devices.device_of", lambda ordinal=0: device)
+    monkeypatch.setattr("featherweight.engine.backends.cuda.device_code.device_of", lambda ordinal=0: device)
     return device
 
 

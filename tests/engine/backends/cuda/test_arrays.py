@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 from engine.backends.cuda.host_device import Array
-from featherweight.engine.backends.cuda.arrays import DeviceArray, library_of, on_device
 from featherweight.engine.backends.cuda.device_array import CUDA, compact, seen
 from featherweight.engine.backends.cuda.driver import LEGACY
-from featherweight.engine.backends.cuda.libraries import OTHERS
+from featherweight.engine.backends.cuda.libraries import OTHERS, DeviceArray, library_of, on_device
 
 NO_DEVICE = -1  # of cuda-core, for memory of the host
 
@@ -44,7 +43,7 @@ def test_arrays_that_offer_memory_of_a_device_are_there() -> None:
 
 def test_no_library_is_imported() -> None:
     script = (
-        "import sys, numpy\nfrom featherweight.engine.backends.cuda.arrays import on_device\n"
+        "import sys, numpy\nfrom featherweight.engine.backends.cuda.libraries import on_device\n"
         "assert not on_device(numpy.zeros(3)) and not on_device(object())\n"
         "assert not {'torch', 'cupy', 'jax', 'cuda', 'numba'} & sys.modules.keys()"
     )

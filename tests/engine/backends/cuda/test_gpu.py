@@ -10,8 +10,8 @@ import pytest
 
 import featherweight as fw
 from engine.kernels import swinging
-from featherweight.engine.backends.cuda.arrays import DeviceArray, library_of
 from featherweight.engine.backends.cuda.driver import Device, device
+from featherweight.engine.backends.cuda.libraries import DeviceArray, library_of
 from simulation.scenes import corners, free_bodies, solid_box
 
 

@@ -10,8 +10,8 @@ from engine.kernels import swinging
 from featherweight.engine.backends.cuda import driver
 from featherweight.engine.backends.cuda.code import assembly
 from featherweight.engine.backends.cuda.driver import assembled
+from featherweight.engine.backends.cuda.emit_thread import NVIDIA
 from featherweight.engine.backends.cuda.kernel import KernelLayout, emit_module
-from featherweight.engine.backends.cuda.target import NVIDIA
 from featherweight.engine.backends.llvm.ir import Type
 
 ELF, CUDA = b"\x7fELF", (190).to_bytes(2, "little")

@@ -24,8 +24,8 @@ from register_use import (
 from engine.backends.cuda.ptx_text import assert_rounded_as_here
 from featherweight.engine.backends.cuda import copies
 from featherweight.engine.backends.cuda.code import CAPABILITIES, assembly
+from featherweight.engine.backends.cuda.emit_thread import NVIDIA
 from featherweight.engine.backends.cuda.kernel import KernelLayout, emit_module
-from featherweight.engine.backends.cuda.target import NVIDIA
 from featherweight.engine.backends.llvm.ir import Type
 from oracles.robots import example
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from ....model.tree import Tree
 from ....spatial import ZERO_FORCE, ZERO_MOTION, unit_motion
 from ...articulated import articulated_inertias
-from ...kinematics import joint_transforms
-from ..contact_rows import ContactRows, clear_matrix, mirror_lower, propagate_force, propagate_motion, wrench
+from ...kinematics import clear, joint_transforms
+from ..contact_rows import ContactRows, mirror_lower, propagate_force, propagate_motion, wrench
 
 
 def efpa(tree: Tree, contacts: ContactRows, q, D) -> None:
@@ -38,7 +38,7 @@ def efpa(tree: Tree, contacts: ContactRows, q, D) -> None:
             r = contacts.supported[b]
             arriving = propagate_motion(tree, X, W[i], i, a[p][r]) if p >= 0 else ZERO_MOTION
             a[i][r] = arriving + unit_motion(k, d[i] * K[i][r].component(k))
-    clear_matrix(m, D)
+    clear(D)
     for r in range(m):
         for s in range(r + 1):
             c = contacts.meet[contacts.owner[r]][contacts.owner[s]]

@@ -12,8 +12,8 @@ from __future__ import annotations
 from ....model.tree import INNER, Tree
 from ....spatial import ZERO_MOBILITY, ZERO_MOTION, Force, Motion, Vec3, unit_motion
 from ...articulated import articulated_inertias
-from ...kinematics import joint_transforms
-from ..contact_rows import ContactRows, clear_matrix, mirror_lower, propagate_motion, wrench
+from ...kinematics import clear, joint_transforms
+from ..contact_rows import ContactRows, mirror_lower, propagate_motion, wrench
 
 
 def kjr(tree: Tree, contacts: ContactRows, q, D) -> None:
@@ -22,7 +22,7 @@ def kjr(tree: Tree, contacts: ContactRows, q, D) -> None:
     X = joint_transforms(tree, q)
     W, d = articulated_inertias(tree, X)
     O = mobilities_of_carriers(tree, contacts, X, W, d)
-    clear_matrix(m, D)
+    clear(D)
     for r in range(m):
         link = contacts.link[contacts.owner[r]]
         if link >= 0:

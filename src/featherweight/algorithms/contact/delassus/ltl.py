@@ -8,8 +8,7 @@ from __future__ import annotations
 from ....model.tree import Tree
 from ...crba import crba
 from ...ltdl import ltdl_in_situ
-from ..contact_rows import ContactRows, mirror_lower
-from .jacobian import contact_jacobian
+from ..contact_rows import ContactRows, contact_jacobian, mirror_lower
 
 
 def ltl(tree: Tree, contacts: ContactRows, q, D) -> None:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from ....model.tree import Tree
 from ...articulated import articulated_inertias
-from ...kinematics import joint_transforms
-from ..contact_rows import ContactRows, clear_matrix, mirror_lower, propagate_force, wrench
+from ...kinematics import clear, joint_transforms
+from ..contact_rows import ContactRows, mirror_lower, propagate_force, wrench
 
 
 def pv_osim(tree: Tree, contacts: ContactRows, q, D) -> None:
@@ -23,7 +23,7 @@ def by_pairs(tree: Tree, contacts: ContactRows, X, W, d, D) -> None:
     n, m = len(tree.parent), len(contacts.owner)
     Y = [wrench(contacts, r) for r in range(m)]
     u = [0.0] * m
-    clear_matrix(m, D)
+    clear(D)
     for i in range(n - 1, -1, -1):
         for a in range(contacts.first[i], contacts.first[i + 1]):
             r = contacts.supported[a]

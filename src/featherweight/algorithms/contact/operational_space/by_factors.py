@@ -5,13 +5,20 @@ M = L^T D L,   Y = J L^-1,   J M^-1 J^T = Y D^-1 Y^T,   M^-1 J^T = L^-1 D^-1 Y^T
 
 from __future__ import annotations
 
-from ...crba_ltdl import factorized_mass_matrix
-from ...joint_space import row_bias, write_bias_force, write_row_jacobian
+from ...crba_ltdl import factorized_mass_matrix, row_bias, write_bias_force, write_row_jacobian
 from ...ltdl import back_substitute, forward_substitute, solve_in_situ
 from ...mechanisms.counterparts import takes_mechanism
 from ..constraint_rows import ConstraintRows
-from .dense_factors import damp, invert, solve_dependent, write_times_inverse
-from .reduction import ReducedRows, Reduction, damp_rows, gathered, spread_out
+from .dense_factors import (
+    ReducedRows,
+    Reduction,
+    damp_rows,
+    gathered,
+    invert,
+    solve_dependent,
+    spread_out,
+    write_times_inverse,
+)
 
 
 @takes_mechanism
@@ -27,8 +34,7 @@ def inertia(system, rows: ConstraintRows, q, damping, results) -> None:
     """Write (J M^-1 J^T + damping 1)^-1, and the strain."""
     result, strain = results
     ltl_rows(system, rows, q, result)
-    damp(len(rows.K), result, damping)
-    strain[0] = invert(len(rows.K), result)
+    strain[0] = invert(len(rows.K), result, damping)
 
 
 @takes_mechanism

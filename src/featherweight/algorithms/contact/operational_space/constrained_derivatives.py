@@ -18,7 +18,6 @@ from ...frames import world_poses
 from ...integration import configuration_rate
 from ...kinematics import (
     accelerations_of_velocities,
-    angular_velocities,
     force,
     joint_transforms,
     spatial_velocities,
@@ -36,8 +35,7 @@ from ..constraint_rows import (
     write_joint_forces_of,
 )
 from .by_factors import back_substituted, write_products
-from .dense_factors import factorize_semidefinite, solve
-from .reduction import Reduction, damp_rows, gathered, spread_out
+from .dense_factors import Reduction, damp_rows, factorize_semidefinite, gathered, solve, spread_out
 
 
 def row_forces(tree: Tree, rows: ConstraintRows, q, f, tau) -> None:
@@ -74,8 +72,7 @@ def add_entry_forces(rows: ConstraintRows, q, f, tau) -> None:
 def row_motion(tree: Tree, rows: ConstraintRows, q, v, a, result) -> None:
     """Write J a + J' v."""
     X = joint_transforms(tree, q)
-    w, w_parent = angular_velocities(tree, X, v)
-    c = velocity_products(tree, X, w, w_parent, v)
+    w, c = velocity_products(tree, X, v)
     for j in range(len(c)):
         c[j] = c[j] + unit_motion(tree.axis[j], a[j])
     b = row_accelerations(tree, rows, X, w, spatial_velocities(tree, X, v), accelerations_of_velocities(tree, X, c))

@@ -10,9 +10,14 @@ If rows depend on each other everywhere, D is singular. Then D + mu 1 has factor
 
 converges to a least-squares solution of D x = b, in one iteration along all directions in which D is much larger than mu. In
 the null space of D it adds b / mu each time; a difference of the last two iterates removes that, and leaves the least norm.
+
+Rows that depend on others of the same body are eliminated before; they receive their share of the forces afterwards
+(`Reduction`).
 """
 
 from __future__ import annotations
+
+from typing import Any, NamedTuple
 
 SMALL = 1e-24  # square of the ratio p_k / D_kk of pivots that are rounding errors
 STILL = 1e-22  # square of an entry D_kk for which no force is too great; rows that cannot move count as dependent
@@ -20,6 +25,18 @@ NOTHING = 1e-37  # gives rows that cannot move factors too; a number also in sin
 MU = 1e-6  # relative to the mean diagonal entry
 ITERATIONS = 6
 ROUNDING = 1e-32  # square of a relative error
+
+
+def is_zero(x) -> bool:
+    """Return whether an entry is known to be zero."""
+    return isinstance(x, float) and x == 0.0
+
+
+def dot(x, y):
+    total = 0.0
+    for a, b in zip(x, y, strict=True):
+        total = total + a * b
+    return total
 
 
 def factorize(m: int, D):
@@ -41,12 +58,6 @@ def factorize_semidefinite(m: int, D):
         strain = strain + square * q
         eliminate(m, C, k, reciprocal[k])
     return C, reciprocal, strain
-
-
-def damp(m: int, D, damping) -> None:
-    """Add damping 1 to D."""
-    for k in range(m):
-        D[k][k] = D[k][k] + damping
 
 
 def lower(m: int, D):
@@ -83,8 +94,10 @@ def solve(m: int, C, reciprocal, b):
     return x
 
 
-def invert(m: int, D):
-    """Replace D by its inverse. Returns the strain."""
+def invert(m: int, D, damping):
+    """Replace D by the inverse of D + damping 1. Returns the strain."""
+    for k in range(m):
+        D[k][k] = D[k][k] + damping
     C, reciprocal, strain = factorize_semidefinite(m, D)
     N = [[0.0] * m for _ in range(m)]  # C^-1
     for i in range(m):
@@ -149,3 +162,44 @@ def solve_dependent(m: int, D, b, dependent: int):
         size = size + x[k] * x[k]
         bend = bend + change * change
     return x, bend / (ROUNDING * size + NOTHING)
+
+
+class Reduction(NamedTuple):
+    """The map between all M rows and the m independent ones."""
+
+    spread: Any  # (M, m) maps forces of the independent rows to those of all rows with the least norm
+    gather: Any  # (m, M) maps targets of all rows to those of the independent rows, by least squares
+    norm: Any  # (m, m) spread^T spread, the square of the norm of all forces as a function of the independent ones
+    dependent: int  # 1 if the remaining rows are dependent at every configuration
+
+
+class ReducedRows(NamedTuple):
+    """Independent rows in the form that a kernel reads, and the map between these and all rows."""
+
+    rows: Any
+    reduction: Reduction
+
+
+def gathered(reduction: Reduction, target):
+    """Return the targets (m,) of the independent rows for the targets (M,) of all rows."""
+    result = [0.0] * len(reduction.gather)
+    for r in range(len(reduction.gather)):
+        for s in range(len(reduction.spread)):
+            result[r] = result[r] + reduction.gather[r][s] * target[s]
+    return result
+
+
+def spread_out(reduction: Reduction, f, force) -> None:
+    """Write the forces of all rows."""
+    for s in range(len(reduction.spread)):
+        total = 0.0
+        for r in range(len(reduction.gather)):
+            total = total + reduction.spread[s][r] * f[r]
+        force[s] = total
+
+
+def damp_rows(reduction: Reduction, damping, D) -> None:
+    """Add to the Delassus matrix of the independent rows what `damping` 1 adds to that of all rows."""
+    for r in range(len(D)):
+        for s in range(len(D)):
+            D[r][s] = D[r][s] + damping * reduction.norm[r][s]

@@ -19,7 +19,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ....spatial import sqrt
-from ...joint_space import row_bias, write_mass_matrix, write_row_jacobian
+from ...crba_ltdl import row_bias, write_mass_matrix, write_row_jacobian
 from ...ltdl import forward_substitute, ltdl_in_situ, on_pattern, solve_in_situ
 from ...mechanisms.counterparts import takes_mechanism
 from ..constraint_rows import ConstraintRows

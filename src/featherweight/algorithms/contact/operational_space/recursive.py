@@ -13,31 +13,36 @@ from ....model.tree import Tree
 from ....spatial import ZERO3, ZERO_FORCE, Motion
 from ...aba import accelerations, articulated_bodies
 from ...articulated import articulated_inertias, joint_forces, responses
-from ...kinematics import angular_velocities, base_acceleration, joint_transforms, spatial_velocities, velocity_products
+from ...kinematics import base_acceleration, joint_transforms, spatial_velocities, velocity_products
 from ..constraint_rows import ConstraintRows, unit_wrenches, write_entries
-from ..contact_rows import Branches, ContactRows, wrench
-from ..delassus.jacobian import contact_jacobian
+from ..contact_rows import Branches, ContactRows, contact_jacobian, wrench
 from ..delassus.pv_osim import by_pairs, pv_osim
 from ..delassus.pv_osimr import by_branches, pv_osimr
 from .by_factors import write_products, write_projector
-from .dense_factors import damp, invert, solve_dependent, write_times_inverse
-from .reduction import ReducedRows, Reduction, damp_rows, gathered, spread_out
+from .dense_factors import (
+    ReducedRows,
+    Reduction,
+    damp_rows,
+    gathered,
+    invert,
+    solve_dependent,
+    spread_out,
+    write_times_inverse,
+)
 
 
 def inertia_pv_osim(tree: Tree, contacts: ContactRows, q, damping, results) -> None:
     """Write (J M^-1 J^T + damping 1)^-1, and the strain."""
     result, strain = results
     pv_osim(tree, contacts, q, result)
-    damp(len(contacts.owner), result, damping)
-    strain[0] = invert(len(contacts.owner), result)
+    strain[0] = invert(len(contacts.owner), result, damping)
 
 
 def inertia_pv_osimr(tree: Tree, contacts: ContactRows, branches: Branches, q, damping, results) -> None:
     """Write (J M^-1 J^T + damping 1)^-1, and the strain."""
     result, strain = results
     pv_osimr(tree, contacts, branches, q, result)
-    damp(len(contacts.owner), result, damping)
-    strain[0] = invert(len(contacts.owner), result)
+    strain[0] = invert(len(contacts.owner), result, damping)
 
 
 def pv_osim_rows(tree: Tree, rows: ConstraintRows, q, D) -> None:
@@ -96,8 +101,7 @@ class InwardPass(NamedTuple):
 
 def inward_pass(tree: Tree, q, v, tau) -> InwardPass:
     X = joint_transforms(tree, q)
-    w, w_parent = angular_velocities(tree, X, v)
-    c = velocity_products(tree, X, w, w_parent, v)
+    w, c = velocity_products(tree, X, v)
     W, d, u = articulated_bodies(tree, X, w, c, tau, [ZERO_FORCE] * len(tree.parent))
     return InwardPass(X, w, c, W, d, u)
 

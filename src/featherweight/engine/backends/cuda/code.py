@@ -5,16 +5,18 @@ from __future__ import annotations
 import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import llvmlite.binding as llvm
+import numpy as np
 
 from ... import cache
 from ...forks import new_lock
+from ...program import CoreShape, Input, Output
 from ...threads import processors, share_out
 from ..llvm.jit import emitted, host, optimize_loops, parsed
 from .driver import Device
-from .target import NVIDIA
+from .emit_thread import NVIDIA
 
 
 class PtxVersion(NamedTuple):
@@ -185,3 +187,31 @@ class DeviceKernels(ABC):
     @abstractmethod
     def kernels(self, device: Device, precision: str) -> Kernels:
         """Return the variants of the kernel."""
+
+
+class Signature(Protocol):
+    """The name and the arrays of a function, as in `Program`."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def inputs(self) -> tuple[Input, ...]: ...
+
+    @property
+    def outputs(self) -> tuple[Output, ...]: ...
+
+    @property
+    def shapes(self) -> tuple[CoreShape, ...]:
+        """Core shapes of inputs and outputs."""
+
+
+class Launchable(Protocol):
+    """Code for devices."""
+
+    @property
+    def program(self) -> Signature:
+        """Name and arrays of the function that the code computes."""
+
+    def launch(self, device: Device, stream: int, dtype: np.dtype[Any], states: int, rows: Sequence[tuple[int, int]]) -> None:
+        """Start to compute states. Each argument and result has the address of its first row, and a row stride in elements."""

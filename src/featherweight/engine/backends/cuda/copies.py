@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..llvm.ir import Function, pointer_type
-from .emit_thread import ATTRIBUTES, OUTLINED
-from .target import GLOBAL, Target
+from .emit_thread import ATTRIBUTES, GLOBAL, OUTLINED, Target
 
 AXES = 8
 THREADS = 128

@@ -1,14 +1,17 @@
-"""The traced execution on devices: one thread per state, on arrays on the device, or on NumPy arrays, copied in pieces."""
+"""The traced execution on devices: one thread per state, on arrays on the device, or on NumPy arrays, copied in pieces.
+
+The arguments of a call, or its option `device`, choose the device.
+"""
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache, cached_property
 from itertools import pairwise
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -17,17 +20,16 @@ from ...program import CoreShape, Program
 from ...program_trace import ProgramTrace
 from ..host_arrays import may_overlap
 from ..llvm.ir import Type
-from ..protocol import Watch
+from ..protocol import Executable, Watch
 from . import copies
-from .arrays import DeviceArray, Library, on_device
-from .code import Candidate, DeviceKernels, Kernels, Loaded
+from .code import Candidate, DeviceKernels, Kernels, Launchable, Loaded
 from .device_array import compact
 from .driver import Device
-from .emit_thread import PART
+from .driver import device as device_of
+from .emit_thread import NVIDIA, PART
 from .kernel import ENTRY, KernelLayout, emit_module, padded
-from .launchable import Launchable
-from .repeated_calls import Repeated, RepeatedCalls
-from .target import NVIDIA
+from .libraries import DeviceArray, Library, library_of, library_of_class, on_device
+from .transfers import OnHost
 
 C = TypeVar("C", bound=Launchable)
 
@@ -160,9 +162,7 @@ class OnArrays(Generic[C]):
     def overlap(self, a: DeviceArray, b: DeviceArray) -> bool:
         return may_overlap(_shadow(a), _shadow(b))
 
-    def entry(
-        self, name: str, result_class: type | None, general: Callable[..., Any], watch: Watch | None = None
-    ) -> DirectCall | None:
+    def entry(self, result_class: type | None, general: Callable[..., Any], watch: Watch | None = None) -> DirectCall | None:
         return None
 
     def run(
@@ -295,3 +295,122 @@ class _Shadow:
 
 def _shadow(a: DeviceArray) -> np.ndarray[Any, np.dtype[Any]]:
     return np.asarray(_Shadow(a)) if math.prod(a.shape) else np.empty(a.shape, a.dtype)
+
+
+class Repeated(NamedTuple):
+    """Results of the checks of an earlier call; arrays are the arguments, then the results."""
+
+    library: Library
+    device: Device
+    dtype: np.dtype[Any]
+    batch: tuple[int, ...]
+    states: int
+    steps: tuple[int, ...]  # row stride of each array in elements
+    bytes: tuple[int, ...]  # extent of each array
+    inputs: int
+
+    def rows(self, arrays: Sequence[Any]) -> list[tuple[int, int]] | None:
+        """Return the rows of arrays with the same layouts; None if a result shares memory with another array."""
+        addresses = [self.library.address(x) for x in arrays]
+        spans = [(begin, begin + size) for begin, size in zip(addresses, self.bytes, strict=False)]
+        for k in range(self.inputs, len(spans)):
+            begin, end = spans[k]
+            if any(other[0] < end and begin < other[1] for other in spans[:k]):
+                return None
+        return list(zip(addresses, self.steps, strict=False))
+
+
+class RepeatedCalls:
+    """The layouts of earlier calls of one function."""
+
+    MOST = 64  # greatest number of layouts
+
+    def __init__(self) -> None:
+        self._calls: dict[Hashable, Repeated] = {}
+
+    def find(self, args: Sequence[Any], results: Sequence[Any]) -> Repeated | None:
+        """Return the stored results for arguments, and for arrays of results if given."""
+        if not self._calls:
+            return None
+        library = library_of_class(type(args[0]))
+        return None if library is None else self._calls.get(_key(library, args, results))
+
+    def keep(self, call: Repeated, args: Sequence[Any], results: Sequence[Any], views: Sequence[DeviceArray]) -> None:
+        """Store a call that used all arrays in place."""
+        key = _key(call.library, args, results)
+        if key is not None and all(step >= 0 for view in views for step in view.strides):
+            if len(self._calls) >= self.MOST:
+                self._calls.clear()
+            self._calls[key] = call._replace(bytes=tuple(map(_reach, views)))
+
+
+def _key(library: Library, args: Sequence[Any], results: Sequence[Any]) -> Hashable:
+    """Return all layouts; None if one is unknown, or belongs to another library."""
+    layouts = []
+    for x in (*args, *results):
+        layout = library.layout(x) if library_of_class(type(x)) is library else None
+        if layout is None:
+            return None
+        layouts.append(layout)
+    return (library, len(results), *layouts)
+
+
+def _reach(view: DeviceArray) -> int:
+    """Return the bytes from the first element to the end of the last."""
+    if 0 in view.shape:
+        return 0
+    return view.dtype.itemsize + sum(step * (n - 1) for step, n in zip(view.strides, view.shape, strict=True))
+
+
+def executable_on_device(
+    program: Program, code: Callable[[], Launchable], args: Sequence[Any], out: object, device: str | None
+) -> Executable | None:
+    """Return the executable for the arguments' device, or for `device` ("cuda", "cuda:1"); None for this machine.
+
+    Raises TypeError if only some arguments are on a device, or if arguments belong to different libraries; ValueError if
+    arguments are on different devices, or not on `device`; ImportError without cuda-core; RuntimeError without a driver or
+    without that device.
+    """
+    results = out if isinstance(out, (tuple, list)) else (out,)  # a list raises an error later, when all results are known
+    given = [(x, p.name) for x, p in zip(args, program.inputs, strict=True)] + [(x, "out") for x in results if x is not None]
+    place = place_of(program.name, given, device)
+    return None if place is None else place.executable(code())
+
+
+class ComputingPlace(NamedTuple):
+    """A device, and the library of the arrays there; None for NumPy, whose arrays are copied to the device."""
+
+    device: Device
+    library: Library | None
+
+    def executable(self, code: Launchable) -> OnArrays[Launchable] | OnHost:
+        """Return an executable that runs `code` at this place."""
+        return OnHost(code, self.device) if self.library is None else OnArrays(code, self.library, self.device)
+
+
+def place_of(name: str, given: Sequence[tuple[Any, str]], device: str | None) -> ComputingPlace | None:
+    """Return the place where the arrays of a call are computed, given each argument's name; see `executable_on_device`."""
+    ordinal = _ordinal(device, name)
+    there = [(x, argument) for x, argument in given if on_device(x)]
+    if not there:
+        return None if ordinal is None else ComputingPlace(device_of(ordinal), None)
+    if len(there) < len(given):
+        here = next(argument for x, argument in given if not on_device(x))
+        raise TypeError(f"{name}: {there[0][1]} is on a device and {here} is not; move all arguments to the device, or none")
+    arrays = [x for x, _ in there]
+    arguments = [f"{name}: {argument}" for _, argument in there]
+    library = library_of(arrays, arguments)
+    lies = library.ordinal(arrays[0], arguments[0])
+    if device is not None and ordinal != lies:
+        raise ValueError(f"{name}: {there[0][1]} is on CUDA device {lies}; got device={device!r}")
+    return ComputingPlace(device_of(lies), library)
+
+
+def _ordinal(device: str | None, name: str) -> int | None:
+    """Return the number of a device by its name; None for this machine."""
+    if device is None or (isinstance(device, str) and device == "cpu"):
+        return None
+    kind, colon, number = device.partition(":") if isinstance(device, str) else ("", "", "")
+    if kind != "cuda" or (colon and not number.isdecimal()):
+        raise ValueError(f'{name}: device must be "cpu", "cuda" or "cuda:N"; got {device!r}')
+    return int(number or 0)

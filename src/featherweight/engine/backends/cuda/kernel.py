@@ -19,8 +19,7 @@ from ...trace import Trace
 from ..llvm.emit import Kernel
 from ..llvm.ir import Function, Type, Vector, pointer_type
 from ..llvm.trig import sincos_ir
-from .emit_thread import ATTRIBUTES, INLINED, OUTLINED, SHORT, emit_thread
-from .target import GLOBAL, OWN, SHARED, Target
+from .emit_thread import ATTRIBUTES, GLOBAL, INLINED, OUTLINED, OWN, SHARED, SHORT, Target, emit_thread
 
 SOME, TOGETHER = 4, 16  # elements in flight per thread in a copy, from separate rows and from dense ones
 PIECE = 16  # bytes that a thread writes at once
@@ -34,9 +33,6 @@ class KernelLayout(NamedTuple):
     staged: tuple[bool, ...]  # for each argument and result, whether it goes through shared memory
     keeps: bool  # whether the assembler allocates registers
     threads: int  # threads per block
-    together: int = (
-        0  # number of steps after which warps of a block synchronize, so that code is fetched once for all; 0: never
-    )
 
     def shared_bytes(self, sizes: Sequence[int], type: Type) -> int:
         """Return the bytes of shared memory that the kernel needs."""

@@ -13,8 +13,8 @@ import numpy as np
 from ....array_types import Array
 from ..host_arrays import HostArrays
 from ..interpreted import delivered
+from .code import Launchable
 from .driver import Device
-from .launchable import Launchable
 
 PIECE_BYTES = 16 << 20  # target size of a piece's arguments and results: large enough for the bus, small enough to start soon
 LEAST_PIECE = 8192  # least number of states of a piece, to keep the device busy

@@ -22,10 +22,10 @@ from ..host_arrays import HostArrays
 from ..protocol import Watch
 from ..result_memory import LARGE, RESULTS
 from .entry_table import PRECISIONS, Entry, callable_by_entry
-from .gufunc import Gufunc
 from .ir import Type
 from .jit import Code, compile_object, host, load_object
 from .loop import emit_loop
+from .python_objects import ufunc_api
 from .single import emit_interleaved, emit_single, emit_single_in_lanes
 
 THREAD_GRAIN = 8_000_000  # operations worth another thread: about 200 µs, several times the time to wake it
@@ -58,9 +58,7 @@ class MachineCode(HostArrays):
 
     # one state
 
-    def entry(
-        self, name: str, result_class: type | None, general: Callable[..., Any], watch: Watch | None = None
-    ) -> DirectCall | None:
+    def entry(self, result_class: type | None, general: Callable[..., Any], watch: Watch | None = None) -> DirectCall | None:
         if not callable_by_entry(self.program):
             return None
         self._make_entry = lambda precision: Entry(self.program, precision, general, result_class, watch)
@@ -84,11 +82,7 @@ class MachineCode(HostArrays):
     def _single(self, precision: str) -> Code:
         """Return the function for one state, and register it with the entry."""
         if precision not in self._singles:
-            code = cache.kept(
-                lambda: self._compiled("one state", lambda: self._emit_single(precision)),
-                "object", host(), self._traced.identity, "single", precision,
-            )  # fmt: skip
-            single = load_object(code, "single")
+            single = self._loaded("one state", lambda: self._emit_single(precision), "single", precision)
             with self._publishing:
                 if entry := self._entry(precision):  # first, because other threads use code in the table immediately
                     entry.computes_one(single)
@@ -111,11 +105,9 @@ class MachineCode(HostArrays):
         """Return the address of the function for the states of `lanes` lanes (`single.emit_interleaved`)."""
         if lanes not in self._interleaved:
             type, sizes = Type("double", lanes), [r.size for r in self.program.outputs]
-            kept = cache.kept(
-                lambda: self._compiled("lanes", lambda: emit_interleaved(self._traced.trace, sizes, type, host().fma)),
-                "object", host(), self._traced.identity, "interleaved", lanes,
-            )  # fmt: skip
-            self._interleaved[lanes] = load_object(kept, "interleaved")
+            self._interleaved[lanes] = self._loaded(
+                "lanes", lambda: emit_interleaved(self._traced.trace, sizes, type, host().fma), "interleaved", lanes
+            )
         return self._interleaved[lanes].address("interleaved")
 
     # many
@@ -173,16 +165,19 @@ class MachineCode(HostArrays):
         """Return the loop of a gufunc for batches."""
         if precision not in self._loops:
             type, shapes, fma = Type(precision, host().lanes(precision)), self.program.shapes, host().fma
-            kept = cache.kept(
-                lambda: self._compiled("batches", lambda: emit_loop(self._traced.trace, shapes, type, fma)),
-                "object", host(), self._traced.identity, "loop", precision,
-            )  # fmt: skip
-            self._loops[precision] = load_object(kept, "loop")
+            self._loops[precision] = self._loaded(
+                "batches", lambda: emit_loop(self._traced.trace, shapes, type, fma), "loop", precision
+            )
         return self._loops[precision]
 
-    def _compiled(self, states: str, emit: Callable[[], list[str]]) -> bytes:
-        with reporting(f"{self.program.title} for {states}"):
-            return compile_object(*emit())
+    def _loaded(self, states: str, emit: Callable[[], list[str]], symbol: str, variant: str | int) -> Code:
+        """Return code from the cache, or from the modules that `emit` returns; `states` are named to users who wait."""
+
+        def compiled() -> bytes:
+            with reporting(f"{self.program.title} for {states}"):
+                return compile_object(*emit())
+
+        return load_object(cache.kept(compiled, "object", host(), self._traced.identity, symbol, variant), symbol)
 
     def code(self, precision: str, many: bool) -> Code:
         """Return code for compiled callers: with "single" for one state, or "loop" for many, as NumPy calls it."""
@@ -263,3 +258,39 @@ def _plain(a: Array, dtype: np.dtype[Any]) -> Array:
     copy = np.empty(a.shape, dtype)
     copy[...] = a
     return copy
+
+
+_from_function = ctypes.PYFUNCTYPE(  # PyUFunc_FromFuncAndDataAndSignature, entry 31 of the table
+    ctypes.py_object, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_int, ctypes.c_int,
+    ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p,
+)(ufunc_api()[31])  # fmt: skip
+
+_NO_IDENTITY = -1
+MOST_ARRAYS = 64  # greatest number of arguments and results of a ufunc
+
+
+class Gufunc:
+    """A gufunc whose loop is machine code; all arguments have dtype `dtype`. It keeps alive the memory that NumPy refers to."""
+
+    def __init__(self, program: Program, code: Code, dtype: np.dtype[Any]) -> None:
+        count = len(program.inputs) + len(program.outputs)
+        if count > MOST_ARRAYS:
+            raise ValueError(f"{program.name} has {count} arguments and results; NumPy supports at most {MOST_ARRAYS}")
+        self._without_memory = ctypes.c_int64(0)  # number of calls without memory, counted by the loop
+        functions = (ctypes.c_void_p * 1)(code.address("loop"))
+        data = (ctypes.c_void_p * 1)(ctypes.addressof(self._without_memory))
+        types = (ctypes.c_char * count)(*[bytes([dtype.num])] * count)
+        texts = (program.name.encode(), program.signature.encode())
+        self._keeps = (code, functions, data, types, texts)
+        self._ufunc: np.ufunc = _from_function(
+            ctypes.addressof(functions), ctypes.addressof(data), ctypes.addressof(types), 1, len(program.inputs),
+            len(program.outputs), _NO_IDENTITY, texts[0], b"", 0, texts[1],
+        )  # fmt: skip
+
+    def __call__(self, *arrays: Any, out: tuple[Any, ...] | None = None) -> Any:
+        """Call the ufunc. Raises MemoryError if the loop's workspace cannot be allocated."""
+        before = self._without_memory.value
+        results = self._ufunc(*arrays) if out is None else self._ufunc(*arrays, out=out)
+        if self._without_memory.value != before:
+            raise MemoryError(f"{self._ufunc.__name__}: out of memory for the workspace of a batch")
+        return results

@@ -15,26 +15,10 @@ from typing import Any
 import numpy as np
 
 from ... import cache
+from . import python_objects as objects
 from .entry_arguments import has, interface
 from .ir import Function
 from .jit import compile_optimized, host, load_object
-from .python_objects import (
-    ALIGNED,
-    CONTIGUOUS,
-    DATA,
-    DESCR,
-    DIMS,
-    FLAGS,
-    ITEMS_OF_LIST,
-    ITEMS_OF_TUPLE,
-    NDIM,
-    TYPE,
-    WRITEABLE,
-    Interfaces,
-    layout,
-    new_function,
-    provide_interfaces,
-)
 
 MOST_AXES = 3
 CALL = ("code", "words", "brief")  # words of the table of a call: `i64 code(i64 words)`
@@ -52,7 +36,7 @@ FUNCTIONS = {
 
 def built_in(function: str, table: Sequence[int], *keeps: Any) -> Callable[..., Any]:
     """Return one of FUNCTIONS with a table. It keeps objects alive, which own the memory that the words refer to."""
-    made: Callable[..., Any] = new_function(_definitions()[function], np.array(table, np.int64), keeps)
+    made: Callable[..., Any] = objects.new_function(_definitions()[function], np.array(table, np.int64), keeps)
     return made
 
 
@@ -69,9 +53,9 @@ def entrance() -> tuple[Callable[[], bool], Callable[[], bool]]:
 @functools.cache
 def _definitions() -> dict[str, int]:
     """Return the addresses of the definitions of all functions, whose code stays loaded."""
-    kept = cache.kept(lambda: compile_optimized(emit_built_ins()), "built-in functions", host(), layout())
+    kept = cache.kept(lambda: compile_optimized(emit_built_ins()), "built-in functions", host(), objects.layout())
     code = load_object(kept, "interfaces", *FUNCTIONS)
-    provide_interfaces(code)
+    objects.provide_interfaces(code)
     titles = [ctypes.create_string_buffer(name.encode()) for name in FUNCTIONS]
     rows = [(ctypes.addressof(x), code.address(name), FUNCTIONS[name], 0) for x, name in zip(titles, FUNCTIONS, strict=True)]
     words = np.array(rows, np.int64)
@@ -85,13 +69,13 @@ _loaded: list[Any] = []  # Python refers to definitions by their addresses
 def emit_built_ins() -> str:
     """Return a module with FUNCTIONS and `@interfaces`."""
     functions = _call(), _write(), _write_and_call(), _copied(), _chosen(), _read(), _enter(), _leave()
-    addresses = f"@interfaces = global [{len(Interfaces._fields)} x ptr] zeroinitializer"
+    addresses = f"@interfaces = global [{len(objects.Interfaces._fields)} x ptr] zeroinitializer"
     declared = dict.fromkeys(line for f in functions for line in f.declarations)
     return "\n".join([addresses, *declared, *map(str, functions), "attributes #0 = { nounwind }"])
 
 
 def _table(f: Function) -> str:
-    return f.field("ptr", "%self", DATA)
+    return f.field("ptr", "%self", objects.DATA)
 
 
 def _word(f: Function, table: str, names: Sequence[str], name: str, kind: str = "i64") -> str:
@@ -150,17 +134,17 @@ def _write_goals(f: Function, table: str) -> None:
                 f.clear_bytes(f.select(flagged, given, to, "ptr"), f.select(flagged, 1, bytes))
             with array:
                 _require_fit(f, goal, x)
-                f.copy_bytes(to, f.field("ptr", x, DATA), bytes)
+                f.copy_bytes(to, f.field("ptr", x, objects.DATA), bytes)
                 f.store("i8", 1, f.select(flagged, given, ignored, "ptr"))
 
 
 def _require_fit(f: Function, goal: str, x: str) -> None:
     """Go to `other` unless an argument is an array of doubles with the shape of a goal."""
-    f.require(f.equal(f.field("ptr", x, TYPE), interface(f, "array_class"), "ptr"), "refused")
-    f.require(f.equal(f.field("ptr", x, DESCR), interface(f, "double"), "ptr"), "refused")
-    f.require(has(f, f.field("i32", x, FLAGS), CONTIGUOUS | ALIGNED), "refused")
-    rank, robots, axes = _word(f, goal, GOAL, "rank"), _word(f, goal, GOAL, "robots"), f.field("i32", x, NDIM)
-    extra, dims = f.sub(f.cast("sext", "i32", axes, "i64"), rank), f.field("ptr", x, DIMS)
+    f.require(f.equal(f.field("ptr", x, objects.TYPE), interface(f, "array_class"), "ptr"), "refused")
+    f.require(f.equal(f.field("ptr", x, objects.DESCR), interface(f, "double"), "ptr"), "refused")
+    f.require(has(f, f.field("i32", x, objects.FLAGS), objects.CONTIGUOUS | objects.ALIGNED), "refused")
+    rank, robots, axes = _word(f, goal, GOAL, "rank"), _word(f, goal, GOAL, "robots"), f.field("i32", x, objects.NDIM)
+    extra, dims = f.sub(f.cast("sext", "i32", axes, "i64"), rank), f.field("ptr", x, objects.DIMS)
     with f.choice(f.equal(extra, 0)) as (without, other):
         with without:
             f.require(f.less(robots, 2), "refused")
@@ -190,10 +174,10 @@ def _copied() -> Function:
     array = f.call("ptr", interface(f, "new_array"), *what, "ptr null", "ptr null", "i32 0", "ptr null")
     f.require(f.negation(f.equal(array, "null", "ptr")), "done")
     bytes, source = f.mul(rows, _word(f, "%result", RESULT, "row")), _word(f, "%result", RESULT, "source", "ptr")
-    f.copy_bytes(f.field("ptr", array, DATA), source, bytes)
+    f.copy_bytes(f.field("ptr", array, objects.DATA), source, bytes)
     f.require(f.equal(_word(f, "%result", RESULT, "read_only"), 1), "done")
-    flags = f.field("i32", array, FLAGS)
-    f.store("i32", f.binary("and", "i32", flags, ~WRITEABLE), f.at("i8", array, FLAGS))
+    flags = f.field("i32", array, objects.FLAGS)
+    f.store("i32", f.binary("and", "i32", flags, ~objects.WRITEABLE), f.at("i8", array, objects.FLAGS))
     f.jump("done")
     f.label("done")
     f.ret("ptr", array)
@@ -207,7 +191,7 @@ def _chosen() -> Function:
     chosen = f.call("ptr", interface(f, "new_list"), f"i64 {rows}")
     f.require(f.negation(f.equal(chosen, "null", "ptr")), "done")
     numbers, names = (_word(f, "%result", RESULT, name, "ptr") for name in ("source", "names"))
-    every, own = f.field("ptr", names, ITEMS_OF_LIST), f.field("ptr", chosen, ITEMS_OF_LIST)
+    every, own = f.field("ptr", names, objects.ITEMS_OF_LIST), f.field("ptr", chosen, objects.ITEMS_OF_LIST)
     with f.loop(rows) as i:
         name = f.load("ptr", every, f.load("i64", numbers, i))
         f.call("void", interface(f, "increment"), f"ptr {name}")
@@ -241,7 +225,7 @@ def _read() -> Function:
     f.label("several")
     named = f.call("ptr", interface(f, "allocate"), f"ptr {kind}", f"i64 {count}")
     f.require(f.negation(f.equal(named, "null", "ptr")), "failed")
-    items = f.at("i8", named, ITEMS_OF_TUPLE)
+    items = f.at("i8", named, objects.ITEMS_OF_TUPLE)
     with f.loop(count) as j:
         result = f.at("i64", results, f.mul(j, len(RESULT)))
         with f.choice(f.equal(_word(f, result, RESULT, "names", "ptr"), "null", "ptr")) as (array, list):

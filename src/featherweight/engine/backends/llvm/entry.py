@@ -17,6 +17,7 @@ of the machine code, once it exists. Until then, the general call computes the r
 
 from __future__ import annotations
 
+from . import python_objects as objects
 from .entry_arguments import (
     BATCH,
     MOST_RANK,
@@ -37,17 +38,6 @@ from .entry_arguments import (
     word,
 )
 from .ir import Function, Type
-from .python_objects import (
-    DATA,
-    DATA_OF_CALLED,
-    DIMS,
-    FLAGS,
-    ITEMS_OF_TUPLE,
-    SIZE_OF_TUPLE,
-    TYPE,
-    WRITEABLE,
-    Interfaces,
-)
 
 
 def emit_entry(precision: str) -> str:
@@ -57,14 +47,14 @@ def emit_entry(precision: str) -> str:
     """
     type = Type(precision, 1)
     functions = kind_of_argument(type), number_of_object(type), gather(type), _Entry(type).written(), _called()
-    addresses = f"@interfaces = global [{len(Interfaces._fields)} x ptr] zeroinitializer"
+    addresses = f"@interfaces = global [{len(objects.Interfaces._fields)} x ptr] zeroinitializer"
     return "\n".join([addresses, *map(str, functions), "attributes #0 = { nounwind }"])
 
 
 def _called() -> Function:
     """Call the entry with the table of an object; the highest bit of the number of arguments is a flag."""
     f = Function("ptr", "called", ["ptr %object", "ptr %args", "i64 %n", "ptr %names"], linkage="external")
-    table, nargs = f.field("ptr", "%object", DATA_OF_CALLED), f.value(f"and i64 %n, {(1 << 63) - 1}")
+    table, nargs = f.field("ptr", "%object", objects.DATA_OF_CALLED), f.value(f"and i64 %n, {(1 << 63) - 1}")
     rest = ("ptr %args", f"i64 {nargs}", "ptr %names")
     f.line(f"ret ptr {f.call('ptr', '@entry', f'ptr {table}', *rest)}")
     return f
@@ -79,7 +69,7 @@ class _Entry:
 
     def written(self) -> Function:
         f = self.f
-        f.line(f"%table = load ptr, ptr {f.at('i8', '%self', DATA)}")
+        f.line(f"%table = load ptr, ptr {f.at('i8', '%self', objects.DATA)}")
         self.n, self.m = word(f, "inputs"), word(f, "outputs")
         self.given = f.slot("ptr", ROOM + 1)  # the inputs and `out`
         self.kinds = f.slot("i32", ROOM)
@@ -125,8 +115,12 @@ class _Entry:
             f.store("ptr", "null", self.given, i)
         f.branch(f.equal("%kwnames", "null", "ptr"), "bound", "named")
         f.label("named")
-        names, values, known = f.at("i8", "%kwnames", ITEMS_OF_TUPLE), f.at("ptr", "%args", "%nargs"), word(f, "names", "ptr")
-        with f.loop(f.field("i64", "%kwnames", SIZE_OF_TUPLE)) as i:
+        names, values, known = (
+            f.at("i8", "%kwnames", objects.ITEMS_OF_TUPLE),
+            f.at("ptr", "%args", "%nargs"),
+            word(f, "names", "ptr"),
+        )
+        with f.loop(f.field("i64", "%kwnames", objects.SIZE_OF_TUPLE)) as i:
             name = f.load("ptr", names, i)
             f.store("i64", -1, self.index)
             with f.loop(f.add(n, 1)) as k:
@@ -168,7 +162,7 @@ class _Entry:
         f.store("i64", 0, self.extra)
         with f.loop(self.n) as k:  # arrays only; Python's numbers are copied below
             array = f.load("ptr", self.given, k)
-            f.store("ptr", f.field("ptr", array, DATA), self.data, k)
+            f.store("ptr", f.field("ptr", array, objects.DATA), self.data, k)
         f.branch(has(f, every, SINGLE | PLAIN), "found", "look")
         f.label("look")
         f.require(f.value(f"icmp ne i32 {f.value(f'and i32 {some}, {SAME | NUMBERS_OF_PYTHON}')}, 0"), "other")
@@ -223,7 +217,10 @@ class _Entry:
             f.store("i64", 0, self.steps, k)
             f.jump(on)
             f.label(rows)
-            count, before = f.load("i64", f.field("ptr", f.load("ptr", self.given, k), DIMS)), f.load("i64", self.states)
+            count, before = (
+                f.load("i64", f.field("ptr", f.load("ptr", self.given, k), objects.DIMS)),
+                f.load("i64", self.states),
+            )
             f.require(f.either(f.equal(before, -1), f.equal(before, count)), "general")
             f.store("i64", count, self.states)
             f.jump(on)
@@ -269,7 +266,7 @@ class _Entry:
             f.jump("failed")
             f.label(fine)
             f.store("ptr", array, self.results, j)
-            f.store("ptr", f.field("ptr", array, DATA), self.data, k)
+            f.store("ptr", f.field("ptr", array, objects.DATA), self.data, k)
 
     def _drop(self, stop: str, start: str | int = 0) -> None:
         """Free a range of results."""
@@ -284,11 +281,11 @@ class _Entry:
         several, one, begun = f.fresh("several"), f.fresh("one"), f.fresh("begun")
         f.branch(f.equal(m, 1), one, several)
         f.label(several)
-        is_a = f.field("ptr", self.out, TYPE)
+        is_a = f.field("ptr", self.out, objects.TYPE)
         tuples = (interface(f, "tuple_class"), word(f, "result_class", "ptr"))
         f.require(f.either(*(f.equal(is_a, x, "ptr") for x in tuples)), "general")
-        f.require(f.equal(f.field("i64", self.out, SIZE_OF_TUPLE), m), "general")
-        f.store("ptr", f.at("i8", self.out, ITEMS_OF_TUPLE), self.out_arrays)
+        f.require(f.equal(f.field("i64", self.out, objects.SIZE_OF_TUPLE), m), "general")
+        f.store("ptr", f.at("i8", self.out, objects.ITEMS_OF_TUPLE), self.out_arrays)
         f.jump(begun)
         f.label(one)
         f.store("ptr", f.at("ptr", self.given, self.n), self.out_arrays)
@@ -302,14 +299,14 @@ class _Entry:
         with f.loop(m) as j:
             k, array = f.add(self.n, j), f.load("ptr", arrays, j)
             f.require(f.equal(f.value(f"and i32 {self._kind_of(array, k)}, {bits}"), bits, "i32"), "general")
-            f.require(has(f, f.field("i32", array, FLAGS), WRITEABLE), "general")
+            f.require(has(f, f.field("i32", array, objects.FLAGS), objects.WRITEABLE), "general")
             rows, fits = f.fresh("rows"), f.fresh("fits")
             f.branch(f.equal(extra, 1), rows, fits)
             f.label(rows)
-            f.require(f.equal(f.load("i64", f.field("ptr", array, DIMS)), states), "general")
+            f.require(f.equal(f.load("i64", f.field("ptr", array, objects.DIMS)), states), "general")
             f.jump(fits)
             f.label(fits)
-            data = f.field("ptr", array, DATA)
+            data = f.field("ptr", array, objects.DATA)
             begin, end = self._note_range(k, data, states)
             with f.loop(k) as i:
                 other, other_end = f.load("i64", self.ends, f.mul(i, 2)), f.load("i64", self.ends, f.add(f.mul(i, 2), 1))
@@ -405,7 +402,7 @@ class _Entry:
         self._drop(m)
         f.jump("failed")
         f.label("named.results")
-        items = f.at("i8", named, ITEMS_OF_TUPLE)
+        items = f.at("i8", named, objects.ITEMS_OF_TUPLE)
         with f.loop(m) as j:
             f.store("ptr", f.load("ptr", self.results, j), items, j)
         f.line(f"ret ptr {named}")

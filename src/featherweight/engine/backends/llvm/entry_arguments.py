@@ -2,28 +2,8 @@
 
 from __future__ import annotations
 
+from . import python_objects as objects
 from .ir import Function, Type
-from .python_objects import (
-    ALIGNED,
-    CONTIGUOUS,
-    DATA,
-    DESCR,
-    DIMS,
-    FLAGS,
-    ITEMS_OF_LIST,
-    ITEMS_OF_TUPLE,
-    KIND_OF_DESCR,
-    NDIM,
-    NUMBER_OF_DESCR,
-    NUMBERS,
-    ORDER_OF_DESCR,
-    SIZE_OF_LIST,
-    SIZE_OF_TUPLE,
-    STRIDES,
-    TYPE,
-    VALUE_OF_FLOAT,
-    Interfaces,
-)
 
 ROOM = 128  # greatest number of arguments and results
 MOST_RANK = 4  # greatest number of axes of their core shapes
@@ -42,7 +22,7 @@ SINGLE, BATCH, PLAIN, SAME, OTHER, NUMBERS_OF_PYTHON = 1, 2, 4, 8, 16, 32
 
 def interface(f: Function, name: str) -> str:
     """Return an address provided by Python or NumPy, by its name in `Interfaces`."""
-    return f.load("ptr", "@interfaces", Interfaces._fields.index(name))
+    return f.load("ptr", "@interfaces", objects.Interfaces._fields.index(name))
 
 
 def word(f: Function, name: str, kind: str = "i64") -> str:
@@ -67,7 +47,7 @@ def kind_of_argument(type: Type) -> Function:
     """Return the function that classifies an object as an argument of a core shape: bits, or 0 for the general call."""
     f = Function("i32", f"kind.{type.precision}", ["ptr %table", "ptr %object", "ptr %record"])
     rank = of_record(f, "%record", "rank")
-    is_a = f.field("ptr", "%object", TYPE)
+    is_a = f.field("ptr", "%object", objects.TYPE)
     f.branch(f.equal(is_a, interface(f, "array_class"), "ptr"), "array", "python")
     f.label("python")
     f.branch(f.equal(rank, 1), "sequence", "scalar")
@@ -83,28 +63,28 @@ def kind_of_argument(type: Type) -> Function:
     f.label("numbers")
     f.line(f"ret i32 {SINGLE | NUMBERS_OF_PYTHON}")
     f.label("array")
-    flags = f.field("i32", "%object", FLAGS)
-    f.require(has(f, flags, ALIGNED), "none")
-    axes = f.field("i32", "%object", NDIM)
+    flags = f.field("i32", "%object", objects.FLAGS)
+    f.require(has(f, flags, objects.ALIGNED), "none")
+    axes = f.field("i32", "%object", objects.NDIM)
     wide = f.value(f"sext i32 {axes} to i64")
     extra = f.value(f"sub i64 {wide}, {rank}")
     f.require(f.value(f"icmp ult i64 {extra}, 2"), "none")
-    dims, core = f.field("ptr", "%object", DIMS), f.at("i64", "%record", RECORD.index("dim0"))
+    dims, core = f.field("ptr", "%object", objects.DIMS), f.at("i64", "%record", RECORD.index("dim0"))
     with f.loop(rank) as i:
         f.require(f.equal(f.load("i64", dims, f.add(extra, i)), f.load("i64", core, i)), "none")
     shape = f.value(f"select i1 {f.equal(extra, 0)}, i32 {SINGLE}, i32 {BATCH}")
-    descr = f.field("ptr", "%object", DESCR)
+    descr = f.field("ptr", "%object", objects.DESCR)
     f.branch(f.equal(descr, word(f, "descr", "ptr"), "ptr"), "same", "described")
     f.label("described")  # unpickled arrays have their own descriptors
-    f.require(f.equal(f.field("i8", descr, KIND_OF_DESCR), ord("f"), "i8"), "none")
-    f.require(f.equal(f.field("i8", descr, ORDER_OF_DESCR), ord("="), "i8"), "none")
-    number, on = f.field("i32", descr, NUMBER_OF_DESCR), f.fresh("no")
-    f.branch(f.equal(number, NUMBERS[type.precision], "i32"), "same", on)
+    f.require(f.equal(f.field("i8", descr, objects.KIND_OF_DESCR), ord("f"), "i8"), "none")
+    f.require(f.equal(f.field("i8", descr, objects.ORDER_OF_DESCR), ord("="), "i8"), "none")
+    number, on = f.field("i32", descr, objects.NUMBER_OF_DESCR), f.fresh("no")
+    f.branch(f.equal(number, objects.NUMBERS[type.precision], "i32"), "same", on)
     f.label(on)
-    f.require(f.equal(number, NUMBERS[other_precision(type)], "i32"), "none")
+    f.require(f.equal(number, objects.NUMBERS[other_precision(type)], "i32"), "none")
     f.line(f"ret i32 {f.value(f'or i32 {shape}, {OTHER}')}")
     f.label("same")
-    more = f.value(f"select i1 {has(f, flags, CONTIGUOUS)}, i32 {SAME | PLAIN}, i32 {SAME}")
+    more = f.value(f"select i1 {has(f, flags, objects.CONTIGUOUS)}, i32 {SAME | PLAIN}, i32 {SAME}")
     f.line(f"ret i32 {f.value(f'or i32 {shape}, {more}')}")
     f.label("none")
     f.line("ret i32 0")
@@ -121,11 +101,11 @@ def number_of_object(type: Type) -> Function:
     Floats are read in place, and Python converts integers.
     """
     f = Function("i1", f"number.{type.precision}", ["ptr %object", "ptr %to"])
-    is_a = f.field("ptr", "%object", TYPE)
+    is_a = f.field("ptr", "%object", objects.TYPE)
     floats = [f.equal(is_a, interface(f, name), "ptr") for name in ("float_class", "float64_class")]
     f.branch(f.either(*floats), "real", "whole")
     f.label("real")
-    f.store("double", f.field("double", "%object", VALUE_OF_FLOAT), "%to")
+    f.store("double", f.field("double", "%object", objects.VALUE_OF_FLOAT), "%to")
     f.line("ret i1 true")
     f.label("whole")
     f.require(f.equal(is_a, interface(f, "int_class"), "ptr"), "none")
@@ -149,11 +129,11 @@ def gather(type: Type) -> Function:
     index, turning, at = f.slot("i64", MOST_RANK), f.slot("i64"), f.slot("ptr")
     f.branch(has(f, "%kind", NUMBERS_OF_PYTHON), "python", "array")
     f.label("array")
-    strides = f.field("ptr", "%object", STRIDES)
+    strides = f.field("ptr", "%object", objects.STRIDES)
     with f.loop(rank) as d:
         f.store("i64", 0, index, d)
     count = f.value(f"udiv i64 {of_record(f, '%record', 'bytes')}, {type.item_bytes}")
-    f.store("ptr", f.field("ptr", "%object", DATA), at)
+    f.store("ptr", f.field("ptr", "%object", objects.DATA), at)
     same = has(f, "%kind", SAME)
     with f.loop(count) as k:
         source = f.load("ptr", at)
@@ -200,12 +180,12 @@ def _gather_numbers(f: Function, rank: str, core: str) -> None:
     f.label("scalar")
     f.line(f"ret i1 {f.call('i1', '@number.double', 'ptr %object', 'ptr %buffer')}")
     f.label("sequence")
-    is_list = f.equal(f.field("ptr", "%object", TYPE), interface(f, "list_class"), "ptr")
-    sizes = [f.field("i64", "%object", x) for x in (SIZE_OF_LIST, SIZE_OF_TUPLE)]
+    is_list = f.equal(f.field("ptr", "%object", objects.TYPE), interface(f, "list_class"), "ptr")
+    sizes = [f.field("i64", "%object", x) for x in (objects.SIZE_OF_LIST, objects.SIZE_OF_TUPLE)]
     wanted = f.load("i64", core)
     f.require(f.equal(f.value(f"select i1 {is_list}, i64 {sizes[0]}, i64 {sizes[1]}"), wanted), "none")
-    inside = f.at("i8", "%object", ITEMS_OF_TUPLE)
-    behind = f.field("ptr", "%object", ITEMS_OF_LIST)  # meaningless and unused for a tuple
+    inside = f.at("i8", "%object", objects.ITEMS_OF_TUPLE)
+    behind = f.field("ptr", "%object", objects.ITEMS_OF_LIST)  # meaningless and unused for a tuple
     items = f.value(f"select i1 {is_list}, ptr {behind}, ptr {inside}")
     with f.loop(wanted) as i:
         item, to = f.load("ptr", items, i), f.at("double", "%buffer", i)

@@ -91,27 +91,18 @@ def machine_for(triple: str, cpu: str) -> llvm.TargetMachine:
     return _machine_of(triple, cpu, "")
 
 
-def compile_object(*modules: str, machine: llvm.TargetMachine | None = None) -> bytes:
-    """Compile modules that call each other, in parallel; their instructions are already in order. Return object code.
-
-    It is for this machine, or, for a single module, for `machine`.
-    """
-    if len(modules) == 1:
-        return joined([_compiled(modules[0], machine)])
+def compile_object(*modules: str) -> bytes:
+    """Compile modules that call each other, in parallel; their instructions are already in order. Return object code."""
     objects = [b""] * len(modules)
 
     def compile_some(start: int, stop: int) -> None:
         for k in range(start, stop):
-            objects[k] = _compiled(modules[k])
+            machine = _machine()
+            with parsed(modules[k], machine) as module:
+                objects[k] = emitted(machine, module)
 
     share_out(compile_some, len(modules), min(processors(), len(modules)))
     return joined(objects)
-
-
-def _compiled(ir: str, machine: llvm.TargetMachine | None = None) -> bytes:
-    machine = machine or _machine()
-    with parsed(ir, machine) as module:
-        return emitted(machine, module)
 
 
 def emitted(machine: llvm.TargetMachine, module: llvm.ModuleRef, text: bool = False) -> bytes:

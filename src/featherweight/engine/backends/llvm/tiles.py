@@ -7,8 +7,9 @@ slot. A table gives the slot of each element, so that symmetric entries and cons
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from ...program import CoreShape
 from .ir import CACHE_LINE, Function, Type, Vector
@@ -50,18 +51,23 @@ class Tiles(NamedTuple):
     fixed: Mapping[int, Sequence[float]] = {}  # numbers of other tiles that are constant for all states, by first column
 
 
-class Way(Protocol):
+class Way(ABC):
     """Direction of moves: to lanes or from lanes."""
 
-    type: Type
     fills: bool  # whether lanes without a row get the last row's elements
 
+    def __init__(self, type: Type) -> None:
+        self.type = type
+
+    @abstractmethod
     def element(self, f: Function, memory: str, lanes: str) -> None:
         """Move one element."""
 
+    @abstractmethod
     def column(self, f: Function, rows: Sequence[str], column: int, slot: str | int) -> None:
         """Move one element of every row."""
 
+    @abstractmethod
     def tile(self, f: Function, rows: Sequence[str], places: Sequence[str]) -> None:
         """Transpose a tile of W rows, which start at `rows`, and of columns whose lanes are at `places`."""
 
@@ -182,13 +188,10 @@ class Mover:
         self.tables.append(f"@fw.{name}.{self.tag} = internal constant [{len(entries)} x i64] [{words}]")
 
 
-class IntoLanes:
+class IntoLanes(Way):
     """Moves from memory to lanes."""
 
     fills = True
-
-    def __init__(self, type: Type) -> None:
-        self.type = type
 
     def element(self, f: Function, memory: str, lanes: str) -> None:
         f.store(self.type.precision, f.load(self.type.precision, memory), lanes)
@@ -221,13 +224,10 @@ class IntoLanes:
         return vectors
 
 
-class OutOfLanes:
+class OutOfLanes(Way):
     """Moves from lanes to memory."""
 
     fills = False
-
-    def __init__(self, type: Type) -> None:
-        self.type = type
 
     def element(self, f: Function, memory: str, lanes: str) -> None:
         f.store(self.type.precision, f.load(self.type.precision, lanes), memory)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from featherweight.engine.backends.llvm.jit import host
-from featherweight.engine.loops import kernel_code, precompiled_code
+from featherweight.engine.loops import kernel_code
 from featherweight.engine.loops.compiled_functions import CompiledKernel
 from featherweight.engine.loops.kernel_code import Facts, Specialization
 
@@ -43,9 +43,9 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     monkeypatch.setattr(
         kernel_code, "compilation_observers", [lambda kernel, facts, ir: names.append(kernel.function.__name__)]
     )
-    precompiled_code._folder_for_host.cache_clear()
+    kernel_code._folder_for_host.cache_clear()
     yield names
-    precompiled_code._folder_for_host.cache_clear()
+    kernel_code._folder_for_host.cache_clear()
 
 
 @pytest.fixture
@@ -53,14 +53,14 @@ def objects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compiled: list[str]
     """Create a folder with the kernel `weighted_sum` for all targets, which the package ships."""
 
     def ship(kernel: Specialization, facts: Facts, ir: str) -> None:
-        assert len([*precompiled_code.ship(kernel.name, facts, ir, tmp_path)]) == len(precompiled_code.TARGETS)
+        assert len([*kernel_code.ship(kernel.name, facts, ir, tmp_path)]) == len(kernel_code.TARGETS)
 
     kernel_code.compilation_observers.append(ship)
     CompiledKernel(weighted_sum)(X, Y)
     kernel_code.compilation_observers.remove(ship)
     compiled.clear()
-    monkeypatch.setattr(precompiled_code, "FOLDER", tmp_path)
-    precompiled_code._folder_for_host.cache_clear()
+    monkeypatch.setattr(kernel_code, "FOLDER", tmp_path)
+    kernel_code._folder_for_host.cache_clear()
     return tmp_path
 
 
@@ -70,7 +70,7 @@ def run_all() -> float:
 
 
 def test_only_other_kernels_and_types_are_compiled(objects: Path, compiled: list[str]) -> None:
-    if not any(target.suits_host() for target in precompiled_code.TARGETS):
+    if not any(target.suits_host() for target in kernel_code.TARGETS):
         pytest.skip("no target suits this processor")
     expected = CompiledKernel(weighted_sum).python(X, Y)
     assert run_all() == pytest.approx(expected, rel=1e-14)
@@ -82,21 +82,21 @@ def test_only_other_kernels_and_types_are_compiled(objects: Path, compiled: list
 def test_targets_that_suit_the_processor_give_the_same_bits(
     objects: Path, compiled: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    suiting = [target for target in precompiled_code.TARGETS if target.suits_host()]
+    suiting = [target for target in kernel_code.TARGETS if target.suits_host()]
     found = set()
     for target in suiting:
-        monkeypatch.setattr(precompiled_code, "TARGETS", (target,))
-        precompiled_code._folder_for_host.cache_clear()
+        monkeypatch.setattr(kernel_code, "TARGETS", (target,))
+        kernel_code._folder_for_host.cache_clear()
         found.add(CompiledKernel(weighted_sum)(X, Y))
     assert compiled == []
-    monkeypatch.setattr(precompiled_code, "TARGETS", ())
-    precompiled_code._folder_for_host.cache_clear()
+    monkeypatch.setattr(kernel_code, "TARGETS", ())
+    kernel_code._folder_for_host.cache_clear()
     assert found <= {CompiledKernel(weighted_sum)(X, Y)}
     assert compiled == ["weighted_sum"]
 
 
 def test_code_of_other_sources_is_not_found(objects: Path, compiled: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(precompiled_code, "_package_digest", lambda: "of other files")
+    monkeypatch.setattr(kernel_code, "_package_digest", lambda: "of other files")
     run_all()
     assert compiled == ["longest", "weighted_sum"]
 
@@ -114,10 +114,10 @@ def test_a_processor_that_lacks_a_feature_compiles(
 ) -> None:
     has = llvm.get_host_cpu_features()
     monkeypatch.setattr(llvm, "get_host_cpu_features", lambda: {**has, lacking: False})
-    monkeypatch.setattr(precompiled_code, "TARGETS", [t for t in precompiled_code.TARGETS if t.cpu != "generic"])
+    monkeypatch.setattr(kernel_code, "TARGETS", [t for t in kernel_code.TARGETS if t.cpu != "generic"])
     run_all()
     assert compiled == ["longest", "weighted_sum"]
 
 
 def test_a_clone_has_none() -> None:
-    assert not precompiled_code.FOLDER.exists()
+    assert not kernel_code.FOLDER.exists()
