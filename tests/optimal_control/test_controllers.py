@@ -43,6 +43,21 @@ def test_a_controller_takes_the_hand_to_a_target_that_changes() -> None:
     assert mpc.violation < 0.1
 
 
+@pytest.mark.parametrize("execution", ["rolled", "interpreted"])
+def test_robots_without_straight_code_have_the_same_controls(execution: str) -> None:
+    found = []
+    for own in ("traced", execution):
+        robot = fw.load(fw.example("so100"), execution=own)
+        ocp = fw.OptimalControl(robot, dt=0.02, knots=10)
+        ocp.add(fw.PostureTask(), weight=10.0)
+        ocp.add(fw.Effort(), weight=1e-3)
+        q, v = robot.neutral(), np.zeros(robot.nv)
+        mpc = fw.Controller(ocp, frequency=50, targets={"posture": q + 0.1})
+        plan = ocp.solve(q, targets=mpc.targets)
+        found.append([plan.u[0], *(mpc(t, q, v) for t in (0.0, 0.02, 0.04))])
+    np.testing.assert_allclose(*found, rtol=0.0, atol=1e-9)
+
+
 def test_states_of_a_controller_are_lists_or_arrays_of_the_right_shape() -> None:
     ocp = reach()
     mpc = fw.Controller(ocp, frequency=50, targets={HAND: TARGET})

@@ -75,6 +75,11 @@ def run_on_tables(loop: CompiledLoop, *contents: Any) -> None:
     loop.for_tables(*tables)(*(t.address for t in tables))
 
 
+def traced(function: CompiledFunction[Any]) -> CompiledFunction[Any]:
+    """Return a function as straight-line machine code, which the solver calls, whatever the execution of the robot is."""
+    return function if function.execution == "traced" else CompiledFunction(function.program, "traced")
+
+
 class Settings(NamedTuple):
     """Stopping criteria of the solver."""
 
@@ -112,6 +117,7 @@ class Workspace:
 
     def __init__(self, layout: Layout, steps: SimulatedSteps | None = None, without_python: bool = False) -> None:
         self.layout, self.simulated = layout, None if steps is None else SimulatedKnots(steps)
+        self.difference, self.integrate = traced(layout.robot.difference), traced(layout.robot.step_functions.integrate)
         knots, m, nq, n = layout.knots, layout.system.controls, layout.robot.nq, layout.robot.nv
         total, width, blocks, free = int(layout.rows[-1]), 2 * n + m, layout.system.apart, int(layout.system.free)
         exact_steps = int(layout.system.exact)
@@ -202,11 +208,10 @@ class Workspace:
                 fixed += [*found.values(), *each.values()]
                 steps += [(stage.stages, arrays | found), (stage.accelerations, each)]
         away = [
-            (robot.difference, {"q0": side_by_side(z.q, TRIALS), "q1": t.q, "velocity": t.away}),
-            (robot.difference, {"q0": z.q[1:], "q1": ahead_q, "velocity": apart}),
+            (self.difference, {"q0": side_by_side(z.q, TRIALS), "q1": t.q, "velocity": t.away}),
+            (self.difference, {"q0": z.q[1:], "q1": ahead_q, "velocity": apart}),
         ]
-        integrate = robot.step_functions.integrate
-        closing = [(integrate, {"q": t.reached, "v": t.gap, "result": t.q})]
+        closing = [(self.integrate, {"q": t.reached, "v": t.gap, "result": t.q})]
         made, kept = [], []
         for group in (look, slopes, curvature, steps, tried, away, closing):
             lists = [in_order(function, arrays) if arrays else [] for function, arrays in group]
@@ -289,7 +294,7 @@ class Workspace:
     def _follow(self) -> tuple[Following, Callable[[], int]]:
         f = self.following([])
         table = Table(f)
-        return f, prepared_call(FOLLOW.for_tables(table), table.address, 0, kept=(table, self.layout.robot.difference))
+        return f, prepared_call(FOLLOW.for_tables(table), table.address, 0, kept=(table, self.difference))
 
     @cached_property
     def rest(self) -> Rest:
@@ -306,10 +311,7 @@ class Workspace:
         lower, upper = map(np.array, bounds)
         q, v, tau = np.zeros(robot.nq), np.zeros(robot.nv), np.zeros(robot.nv)
         roots = layout.first_roots(layout.steps) if layout.system.free else np.zeros(0)
-        hold = passive.holding_force
-        if hold.address is None:  # interpreted
-            hold = CompiledFunction(hold.program, "traced")
-        call = machine_call(hold, q, tau)
+        call = machine_call(traced(passive.holding_force), q, tau)
         return Rest(call, q, v, tau, velocity, position, shares, force, stiffness, gain, lower, upper, roots)
 
     @cached_property
@@ -319,11 +321,10 @@ class Workspace:
             return None
         robot, z = self.layout.robot, self.horizon
         start, goal, opened = np.zeros((3, robot.nq))
-        apart, steps = np.zeros(robot.nv), robot.step_functions
-        difference, integrate = (
-            machine_call(robot.difference, start, goal, apart), machine_call(steps.integrate, start, apart, opened)
-        )  # fmt: skip
-        close = machine_call(steps.closing_step, opened, goal)
+        apart = np.zeros(robot.nv)
+        difference = machine_call(self.difference, start, goal, apart)
+        integrate = machine_call(self.integrate, start, apart, opened)
+        close = machine_call(robot.step_functions.closing_step, opened, goal)
         memory = z.q.copy(), z.v.copy(), z.u.copy()
         return Interpolation(z, *memory, difference, start, goal, apart, integrate, opened, close, np.zeros(1))
 
@@ -333,7 +334,7 @@ class Workspace:
         start, goal, q = np.zeros((3, robot.nq))
         apart, v, tau = np.zeros((3, robot.nv))
         lower, upper, u = np.zeros((3, m))
-        difference = machine_call(robot.difference, start, goal, apart)
+        difference = machine_call(self.difference, start, goal, apart)
         return Following(
             self.horizon, self.solver.linear.feedback, self.shifted.first_knots, int(self.layout.system.free), difference,
             start, goal, apart, np.zeros(2 * robot.nv), q, v, np.zeros(5), lower, upper, np.array(driven, np.int64), u, tau,
