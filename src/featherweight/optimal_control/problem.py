@@ -34,7 +34,6 @@ from ..checks import (
     one_of,
     real_array,
     shown,
-    warn_caller,
 )
 from ..engine.threads import check_threads, processors, share_out
 from ..model.position_drives import PD
@@ -111,12 +110,6 @@ class Plan(NamedTuple):
     reason: Any  # (...) reason why the solver stopped; empty if it converged
     multipliers: Any = None  # (..., rows) derivatives of the cost by the rows of all knots; of constraints their forces
     dt: Any = None  # (..., knots) time steps [s]
-
-    @property
-    def steps(self) -> Any:
-        """The time steps by the name of the last version."""
-        warn_caller("Plan.steps is called 'dt' now; the old name ends with the next version", DeprecationWarning)
-        return self.dt
 
 
 @summarized
@@ -317,12 +310,6 @@ class OptimalControl:
         """The time step of each knot and impact of a plan [s], 0 for an impact; the longest one if the step is free."""
         spans = self._spans()
         return np.repeat([span.step for span in spans], [span.knots for span in spans])
-
-    @property
-    def steps(self) -> Vector:
-        """The time steps by the name of the last version."""
-        warn_caller("OptimalControl.steps is called 'dt' now; the old name ends with the next version", DeprecationWarning)
-        return self.dt
 
     def _spans(self, begin: int = 0) -> list[Span]:
         """Return the spans of knots with the same contacts; if phases repeat, from a knot of the cycle on."""

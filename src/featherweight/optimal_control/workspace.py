@@ -173,7 +173,7 @@ class Workspace:
 
     def _calls(self, l: Linear, t: Trials, ahead: tuple[Array, ...], motion: Array) -> tuple[Calls, list[Any]]:
         """Return the calls of compiled functions, and the objects that must live as long."""
-        layout, robot, z = self.layout, self.layout.robot, self.horizon
+        layout, z = self.layout, self.horizon
         ahead_q, _, apart = ahead
         free, by_step = int(layout.system.free), self.memory.slopes.by_step
         side = Motions(t.q, t.v, t.u[..., free:], t.row)
