@@ -148,7 +148,7 @@ VALUES_HERE = {"hinge": "revolute", "slide": "prismatic", "ball": "spherical", "
 """Words of MuJoCo for members of enumerations, and ours."""
 
 
-def list_of(item: Kind, length: int | None = None) -> Kind:
+def list_of(item: Kind) -> Kind:
     """Return the kind of tuples of items of a kind, made of lists and other iterables too."""
 
     def convert(x: Any) -> tuple[Any, ...]:
@@ -160,8 +160,6 @@ def list_of(item: Kind, length: int | None = None) -> Kind:
         if isinstance(x, np.ndarray) and x.ndim == 0:
             raise Refused
         items = tuple(x)
-        if length is not None and len(items) != length:
-            raise Refused
         if item.fits.issuperset(map(type, items)):
             return x if isinstance(x, tuple) else items
         for k, one in enumerate(items):
@@ -169,8 +167,7 @@ def list_of(item: Kind, length: int | None = None) -> Kind:
                 raise Refused(f", whose item {k} is {shown(one)}")
         return tuple(map(item.convert, items))
 
-    count = "a list of" if length is None else f"{length}"
-    return Kind(f"{count} {item.several or item.wanted}", convert, error=item.error, several=f"lists of {item.several}")
+    return Kind(f"a list of {item.several or item.wanted}", convert, error=item.error, several=f"lists of {item.several}")
 
 
 def _same(a: object, b: object) -> bool:
