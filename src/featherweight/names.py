@@ -352,6 +352,7 @@ CALLED_HERE = _names(
             "featherweight.Simulation.state, a value to keep, pickle and assign"
         ),
         "clone": "copy.copy(simulation), by Python's module copy",
+        "OffscreenScene picture save_picture save_film": "in featherweight.viewer, as featherweight.viewer.picture",
         "view display visualize initViewer": "featherweight.Window(robot), a page for the browser",
         "Box Sphere Capsule Cylinder Geometry": 'featherweight.Shape("table", None, "box", (1.0, 1.0, 0.1))',
         "stepSimulation": "featherweight.Simulation.step",

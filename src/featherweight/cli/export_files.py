@@ -14,6 +14,7 @@ from ..engine.function import CompiledFunction
 from ..exporting.export_targets import TARGETS
 from ..exporting.library import KINDS, export
 from ..model.types import ModelError
+from ..names import choose_from
 from ..robot.robot import Robot
 from .console import make_console
 from .options import RobotFile, of_robot_file
@@ -115,7 +116,7 @@ def find_function(robot: Robot, name: str) -> CompiledFunction[Any]:
     except (TypeError, ValueError) as error:
         raise ModelError(f"function {name!r}: {error}") from error
     if not isinstance(f, CompiledFunction):
-        raise ModelError(f"robot {robot.name!r} has no function {name!r}; it has {', '.join(robot.functions)}")
+        raise ModelError(f"robot {robot.name!r} has no function {choose_from(name, [*robot.functions])}")
     if not derived:
         return f
     if derived not in DERIVED:

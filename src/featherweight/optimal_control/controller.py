@@ -80,6 +80,9 @@ class Controller:
         self._works = self._made()
         self.reset()
 
+    def __repr__(self) -> str:
+        return f"<Controller of {self.ocp.robot.name!r}: {self.ocp.knots} knots, a tick each {self.period:g} s>"
+
     def _made(self) -> list[Workspace]:
         """Return workspaces for the windows of the problem."""
         return [self.ocp._window(k).pool.make() for k in range(self.ocp.period if self.ocp.repeats else 1)]
