@@ -287,7 +287,7 @@ CALLED_HERE = _names(
         "qfrc_applied": "tau= of featherweight.Simulation.step and featherweight.Simulation.run",
         "xfrc_applied": "external_forces= of featherweight.Simulation.step and featherweight.Simulation.run (Robot.wrench)",
         "ncon contact": "featherweight.Simulation.contacts",
-        "timestep step_size": "featherweight.Simulation.dt",
+        "timestep": "featherweight.Simulation.dt",
         "cone": 'contact=featherweight.ContactOptions(law="rigid", pyramid=...) of featherweight.Simulation',
         "mj_step": "featherweight.Simulation.step",
         "mj_resetData mj_resetDataKeyframe": "featherweight.Simulation.reset",
@@ -352,7 +352,6 @@ CALLED_HERE = _names(
             "featherweight.Simulation.state, a value to keep, pickle and assign"
         ),
         "clone": "copy.copy(simulation), by Python's module copy",
-        "OffscreenScene picture save_picture save_film": "in featherweight.viewer, as featherweight.viewer.picture",
         "view display visualize initViewer": "featherweight.Window(robot), a page for the browser",
         "Box Sphere Capsule Cylinder Geometry": 'featherweight.Shape("table", None, "box", (1.0, 1.0, 0.1))',
         "stepSimulation": "featherweight.Simulation.step",
