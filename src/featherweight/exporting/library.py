@@ -8,13 +8,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, cast
 
-from ..checks import CHECKED_LATER, checked, one_of, shown
+from ..checks import CHECKED_LATER, checked, one_of
 from ..engine.function import CompiledFunction
+from ..robot.system import System
 from .c_names import check_file_name, plain_name
 from .c_source import c_source
 from .casadi_code import compile_for_casadi
 from .export_targets import ExportTarget, find_target
-from .header import Described, guard_of, header, title_of
+from .header import guard_of, header, title_of
 from .object_code import ObjectCode, compile_routine
 from .routine import Routine, routines
 from .shared_library import link_shared, shared_suffix
@@ -39,7 +40,7 @@ def export(
     folder: str | os.PathLike[str],
     *,
     name: str | None = None,
-    robot: Described | None = None,
+    robot: System | None = None,
     files: str | Sequence[str] = FILES,
     target: Annotated[str | ExportTarget, CHECKED_LATER] = "host",
     precision: Annotated[str, PRECISION] = "double",
@@ -88,8 +89,6 @@ def export(
         return _export_standalone(
             cast("Controller", functions), Path(folder), kinds, prefix, name, find_target(target, precision)
         )
-    if robot is not None and not all(hasattr(robot, x) for x in ("name", "mass", "gravity", "joints")):
-        raise TypeError(f"export: robot must be a Robot, as featherweight.load returns it, or None; got {shown(robot)}")
     kinds = _kinds(files, interface, precision)
     chosen = find_target(target, precision)
     exported = routines(functions, prefix)
@@ -151,7 +150,7 @@ def _kinds(files: Sequence[str], interface: str, precision: str) -> Sequence[str
     return kinds
 
 
-def _library_name(name: str | None, robot: Described | None, exported: Sequence[Routine]) -> str:
+def _library_name(name: str | None, robot: System | None, exported: Sequence[Routine]) -> str:
     taken = [r.name for r in exported]
     chosen = name or plain_name(robot.name if robot is not None else "", taken) or "featherweight"
     check_file_name(chosen)
@@ -160,7 +159,7 @@ def _library_name(name: str | None, robot: Described | None, exported: Sequence[
     return chosen
 
 
-def _title(name: str, robot: Described | None, target: ExportTarget) -> str:
+def _title(name: str, robot: System | None, target: ExportTarget) -> str:
     """Return the comment at the start of each file."""
     what = "" if target.name == "host" else f" for {target.name} ({target.what})" if target.what else f" for {target.name}"
     return title_of(name, what, robot)

@@ -14,9 +14,9 @@ from ..engine.backends.llvm.ir import CACHE_LINE, Function, Type
 from ..engine.backends.llvm.jit import compile_together, host
 from ..engine.backends.llvm.loop import assemble, emit_loop_in_workspace
 from ..engine.loops.standalone import ANY, POSITIVE, Port, StandaloneLoop, Status
+from ..robot.system import System
 from ..version import __version__
 from .export_targets import ExportTarget, this_machine
-from .header import Described
 from .object_code import ObjectCode, emit_for_one_state, undefined_symbols
 from .standalone_image import Code, Copy, Image
 
@@ -35,7 +35,7 @@ class Controller(Protocol):
     """An object that says what a program without Python needs, for a robot."""
 
     @property
-    def robot(self) -> Described: ...
+    def robot(self) -> System: ...
     def standalone(self) -> StandaloneLoop: ...
 
 
