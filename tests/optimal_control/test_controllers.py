@@ -55,7 +55,8 @@ def test_robots_without_straight_code_have_the_same_controls(execution: str) -> 
         mpc = fw.Controller(ocp, frequency=50, targets={"posture": q + 0.1})
         plan = ocp.solve(q, targets=mpc.targets)
         found.append([plan.u[0], *(mpc(t, q, v) for t in (0.0, 0.005, 0.02))])
-    np.testing.assert_allclose(*found, rtol=0.0, atol=1e-9)
+    straight, other = found
+    np.testing.assert_allclose(other, straight, rtol=0.0, atol=1e-9)
 
 
 def test_the_feedback_after_a_tick_that_converges_is_the_change_of_the_best_control() -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from ..algorithms.knots import Drive
 from ..array_types import Array
 from ..contact.branches import padded
-from ..engine.function import CompiledFunction
+from ..engine.function import traced
 from ..engine.loops.batch_calls import batch_calls
 from ..engine.loops.kernels import CompiledLoop, Table, aligned_numbers, machine_call
 from ..engine.loops.prepared_calls import prepared_call
@@ -73,11 +73,6 @@ def run_on_tables(loop: CompiledLoop, *contents: Any) -> None:
     """Run a kernel on records."""
     tables = [*map(Table, contents)]
     loop.for_tables(*tables)(*(t.address for t in tables))
-
-
-def traced(function: CompiledFunction[Any]) -> CompiledFunction[Any]:
-    """Return a function as straight-line machine code, which the solver calls, whatever the execution of the robot is."""
-    return function if function.execution == "traced" else CompiledFunction(function.program, "traced")
 
 
 class Settings(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..array_types import Array
-from ..engine.function import CompiledFunction
+from ..engine.function import CompiledFunction, traced
 from ..engine.loops.batch_calls import batch_calls
 from ..engine.loops.kernels import CompiledLoop, Table, machine_call
 from ..engine.loops.prepared_calls import prepared_call
@@ -178,6 +178,7 @@ def terms_of(
         "contact_jacobian": np.zeros((len(contacts), 6, n)), "contact_drift": np.zeros((len(contacts), 6)),
     }  # fmt: skip
     inputs = [arrays[x.name] for x in function.program.inputs]
+    function = traced(function) if function.address is None else function  # of robots with execution="interpreted"
     call = machine_call(function, *inputs, *(arrays[name] for name in named))
     errors = machine_call(None)
     kept: list[Any] = [np.tile(robot.neutral(), (postures, 1)), function, arrays]
@@ -187,7 +188,7 @@ def terms_of(
         kept.append(error)
     begin = np.broadcast_to(arrays["q"], (postures, robot.nq))
     differences = [begin, kept[0], arrays["posture_error"]]
-    calls, more = batch_calls([robot.difference], [differences]) if postures else batch_calls([], [])
+    calls, more = batch_calls([traced(robot.difference)], [differences]) if postures else batch_calls([], [])
     per_mass = 1.0 / robot.mass if "center" in named else 0.0
     return Terms(call, errors, calls, per_mass, **arrays), [*kept, *more]
 
