@@ -62,8 +62,7 @@ class WholeBodyControl:
     pyramids inside them with so many planes; 0 stands for cones. `limit_rate` [1/s] is the rate at which joints approach limits
     of position and velocity; 0 ignores these limits. The weights of accelerations and forces select one of several solutions.
 
-    Raises ValueError for unknown frames and joints, for two tasks or contacts of one name, and for a robot that is too large to
-    be compiled without loops.
+    Raises ValueError for unknown frames and joints, and for two tasks or contacts of one name.
     """
 
     @checked
