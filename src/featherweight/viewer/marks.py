@@ -51,7 +51,7 @@ class MarkNodes:
             node.visible = visible
         if self._at is not None:
             self.move(*self._at)
-        self.push(*self._contacts)
+        self.draw_contacts(*self._contacts)
 
     def like(self, other: MarkNodes) -> None:
         """Show the same marks as another scene, at the same scale."""
@@ -72,7 +72,7 @@ class MarkNodes:
             for node, ends in zip(nodes, loop_lines(self.robot, placements).values(), strict=True):
                 node.points = ends
 
-    def push(self, points: ArrayLike | None, forces: ArrayLike | None) -> None:
+    def draw_contacts(self, points: ArrayLike | None, forces: ArrayLike | None) -> None:
         """Draw contact forces (n, 3) [N] as arrows that start at points (n, 3) [m]."""
         self._contacts = points, forces
         arrows = self._arrows(points, forces)
@@ -86,7 +86,7 @@ class MarkNodes:
     def scale_forces(self, scale: float) -> None:
         """Scale the arrows of forces."""
         self.force_scale = scale
-        self.push(*self._contacts)
+        self.draw_contacts(*self._contacts)
 
     def _arrows(self, points: ArrayLike | None, forces: ArrayLike | None) -> Array:
         """Return the ends (n, 2, 3) of the arrows."""

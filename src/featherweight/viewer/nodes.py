@@ -79,7 +79,7 @@ class RobotScene:
                 node = self._nodes[name]
                 node.position, node.wxyz = position, turn
             self.marks.move(q, dict(zip(self._bodies, T, strict=True)))
-            self.marks.push(points, forces)
+            self.marks.draw_contacts(points, forces)
 
     def show_layer(self, layer: Layer) -> None:
         """Draw the shapes of a layer. Their triangles are sent when the layer is first shown."""

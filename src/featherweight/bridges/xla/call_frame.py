@@ -87,7 +87,7 @@ class Handler(Function):
             self.store("i64", word, self.request, k)
         return self.call("ptr", self.field("ptr", self.field("ptr", "%frame", API), function), f"ptr {self.request}")
 
-    def drop(self, error: str) -> None:
+    def destroy_error(self, error: str) -> None:
         """Continue without the requested item."""
         with self.unless(self.equal(error, "null", "ptr")):
             for k, word in enumerate(("24", "0")):
@@ -95,7 +95,7 @@ class Handler(Function):
             self.store("ptr", error, self.request, 2)
             self.call("void", self.field("ptr", self.field("ptr", "%frame", API), DESTROY_ERROR), f"ptr {self.request}")
 
-    def hand_on(self, error: str) -> None:
+    def return_error(self, error: str) -> None:
         """Return XLA's error, if there is one."""
         self.return_if(self.negation(self.equal(error, "null", "ptr")), "ptr", error)
 

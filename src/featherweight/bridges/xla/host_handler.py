@@ -121,7 +121,7 @@ class _HostHandler:
         with f.loop(f.sub(threads, 1)):
             error = f.ask(SCHEDULE, 40, f.context, "ptrtoint (ptr @task to i64)", number)
             with f.unless(f.equal(error, "null", "ptr")):
-                f.drop(error)
+                f.destroy_error(error)
                 f.call("void", "@leave", f"ptr {work}")
         f.call("void", "@pieces", f"ptr {work}")
         f.jump("wait")
@@ -190,7 +190,7 @@ def _leave() -> Function:
 def _threads(f: Handler, count: str) -> str:
     """Return the number of XLA's threads; `count` is memory for the number."""
     f.store("i64", 1, count)
-    f.drop(f.ask(COUNT_THREADS, 32, f.context, f.cast("ptrtoint", "ptr", count, "i64")))
+    f.destroy_error(f.ask(COUNT_THREADS, 32, f.context, f.cast("ptrtoint", "ptr", count, "i64")))
     return f.load("i64", count)
 
 
