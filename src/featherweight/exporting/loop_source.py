@@ -750,7 +750,8 @@ class _Loop:
 F = FunctionSource
 STATEMENTS: dict[type, Callable[[FunctionSource, Any], None]] = {
     Assign: F.assign, Do: F.do, If: F.if_statement, For: F.loop_for, While: F.loop_while, Rounds: F.rounds,
-    Break: F.break_statement, Continue: F.continue_statement, Return: F.return_statement, Store: F.store, Fill: F.fill, CopyArray: F.copy,
+    Break: F.break_statement, Continue: F.continue_statement, Return: F.return_statement, Store: F.store, Fill: F.fill,
+    CopyArray: F.copy,
 }  # fmt: skip
 EXPRESSIONS: dict[type, Callable[[FunctionSource, Any], Code]] = {
     Constant: F.constant, Read: F.read, MakeTuple: F.make_tuple, TupleItem: F.item, Pick: F.pick, Field: F.field,
