@@ -314,6 +314,3 @@ def test_errors_name_what_is_wrong() -> None:
         fw.WholeBodyControl(robot, fw.PostureTask(), friction_edges=2)
     with pytest.raises(ValueError, match="points must be"):
         fw.UnilateralContact("foot", np.zeros((0, 3)))
-    interpreted = fw.load(fw.example("double_pendulum"), execution="interpreted")
-    with pytest.raises(ValueError, match="no machine code; load the robot with execution='auto'"):
-        fw.WholeBodyControl(interpreted, fw.PostureTask())
