@@ -26,39 +26,6 @@ def flying() -> fw.Robot:
     return fw.build(fw.describe([fw.Body(name, solid) for name in names], joints), execution="interpreted")
 
 
-# old names
-
-
-OLD: dict[str, tuple[Callable[[], Any], str, str]] = {
-    "Simulation(step=)": (lambda: fw.Simulation(arm(), step=0.02).dt, "'step' is called 'dt'", "0.02"),  # type: ignore[call-arg]
-    "OptimalControl(step=)": (
-        lambda: fw.OptimalControl(arm(), step=0.02, knots=2).dt.tolist(),  # type: ignore[call-arg]
-        "'step' is called 'dt'", "[0.02, 0.02]",
-    ),
-    "Phase(step=)": (lambda: fw.Phase(2, step=0.02).dt, "'step' is called 'dt'", "0.02"),  # type: ignore[call-arg]
-    "JointOptions(friction=)": (
-        lambda: fw.JointOptions(friction=False).dry_friction, "'friction' is called 'dry_friction'", "False",  # type: ignore[call-arg]
-    ),
-    "with_joint(friction=)": (
-        lambda: fw.generators.chain(2).with_joint("joint1", friction=0.5).joints[1].dry_friction,  # type: ignore[call-arg]
-        "'friction' is called 'dry_friction'", "0.5",
-    ),
-    "joints[k].friction": (lambda: arm().joints[0].friction, "friction is called 'dry_friction'", "0.0"),  # type: ignore[attr-defined]
-    "kind='surface'": (lambda: fw.BilateralContact("tip", "surface").kind, "'surface' of a contact is called 'weld'", "weld"),
-    "Simulation.step_size": (lambda: fw.Simulation(arm(), 0.02).step_size, "step_size is called 'dt'", "0.02"),  # type: ignore[attr-defined]
-    "extended_regressor(friction=)": (
-        lambda: len(arm().extended_regressor(friction=True).names), "'friction' is called 'joint_friction'", "36",  # type: ignore[call-arg]
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("old", OLD)
-def test_names_of_the_last_version_work_with_a_warning(old: str) -> None:
-    call, said, value = OLD[old]
-    with pytest.warns(DeprecationWarning, match=said):
-        assert str(call()) == value
-
-
 # errors that say what to write
 
 

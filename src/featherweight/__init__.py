@@ -270,6 +270,8 @@ def __getattr__(name: str) -> Any:
     if name in _LATER:
         return getattr(import_module(_LATER[name], __name__), name)
     said = f"module {__name__!r} has no attribute {name!r}"
+    if name in import_module(".viewer", __name__).__all__:
+        raise AttributeError(f"{said}; featherweight.viewer has it")
     raise AttributeError(said if name.startswith("_") else said + meant(name, __dir__()))
 
 

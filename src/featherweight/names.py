@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, SupportsIndex, TypeVar, overload
 
-from .caller import warn_caller
 from .summaries import Several, visible
 
 
@@ -104,24 +103,15 @@ def missing_attribute(owner: object, name: str, otherwise: str = "dir() lists th
     """
     if hasattr(type(owner), name):
         return object.__getattribute__(owner, name)
-    if new := next((RENAMED_ATTRIBUTES[x, name] for x in _classes(owner) if (x, name) in RENAMED_ATTRIBUTES), None):
-        warn_caller(
-            f"{type(owner).__name__}.{name} is called {new!r} now; the old name ends with the next version", DeprecationWarning
-        )
-        return getattr(owner, new)
     said = f"{type(owner).__name__!r} object has no attribute {name!r}"
     if not name.startswith("_"):
         robot = vars(owner).get("robot") if hasattr(owner, "__dict__") else None
         has_it = not isinstance(robot, str) and hasattr(type(robot), name)  # a trajectory has the name of its robot
-        if name in _OF_DESCRIPTIONS and not {"System", "Simulation"}.isdisjoint(_classes(owner)):
+        if name in _OF_DESCRIPTIONS and not {"System", "Simulation"}.isdisjoint(x.__name__ for x in type(owner).__mro__):
             said += f"; descriptions have it: featherweight.read(path).{name}(...)"
         else:
             said += f"; its robot has it: .robot.{name}" if has_it else meant(name, dir(owner)) or f"; {otherwise}"
     raise AttributeError(said, name=name)
-
-
-def _classes(owner: object) -> list[str]:
-    return [x.__name__ for x in type(owner).__mro__]
 
 
 class SuggestsNames:
@@ -149,19 +139,17 @@ def knows_keywords(function: Callable[P, R]) -> Callable[P, R]:
         except TypeError as error:
             if error.__traceback__ is None or error.__traceback__.tb_next is not None:  # raised inside the function
                 raise
-        return call(*args, **keywords_of_today(function, args, named))
+        raise wrong_arguments(function, args, named)
 
     return call
 
 
-def keywords_of_today(function: Any, args: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
-    """Keywords with the names of the last version replaced. Raises TypeError, which says what is wrong, for other arguments."""
+def wrong_arguments(function: Any, args: Sequence[Any], named: Mapping[str, Any]) -> TypeError:
+    """Return the error about arguments that a function does not take, or that it lacks."""
     name, own = public_signature(function, args)
-    if now := renamed_keywords(name, named):
-        return now
     if unknown := [x for x in named if x not in own]:
-        raise moved_keywords(name, named) or unknown_keyword(name, unknown[0], own)
-    raise TypeError(f"{name} takes {listed(own)}; {misfit(function, args, named)}")
+        return moved_keywords(name, named) or unknown_keyword(name, unknown[0], own)
+    return TypeError(f"{name} takes {listed(own)}; {misfit(function, args, named)}")
 
 
 def misfit(function: Any, args: Sequence[Any], named: Mapping[str, Any]) -> str:
@@ -206,21 +194,8 @@ def unknown_keyword(function: str, keyword: str, known: Sequence[str]) -> TypeEr
     return TypeError(f"{function} has no argument {keyword!r}{ending}; it takes {listed(known)}")
 
 
-def renamed_keywords(function: str, named: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return keyword arguments with the names of today, and issue a DeprecationWarning; None if none has an old name."""
-    old = {x: RENAMED_KEYWORDS[function, x] for x in named if (function, x) in RENAMED_KEYWORDS}
-    if not old or set(old.values()) & named.keys():
-        return None
-    for name, new in old.items():
-        warn_caller(
-            f"{function}: the argument {name!r} is called {new!r} now; the old name ends with the next version",
-            DeprecationWarning,
-        )
-    return {old.get(name, name): x for name, x in named.items()}
-
-
 def moved_keywords(function: str, named: Mapping[str, Any]) -> TypeError | None:
-    """The error for keywords that are fields of an argument now, with what to write; None where no keyword has moved."""
+    """The error for keywords that are fields of an argument, with what to write; None for other keywords."""
     moved = {x: MOVED_KEYWORDS[function, x] for x in named if (function, x) in MOVED_KEYWORDS}
     if not moved:
         return None
@@ -462,23 +437,7 @@ MOVED_KEYWORDS = {
     **{("Simulation", f"joint_{name}"): (_JOINTS, name) for name in ("limits", "passive")},
     **{("Simulation", name): (_JOINTS, "dry_friction") for name in ("joint_friction", "dry_friction")},
 }
-"""Arguments of earlier versions, by function and keyword: the argument that has them now, and the field of it."""
-
-RENAMED_KEYWORDS = {
-    **{(name, "step"): "dt" for name in ("Simulation", "OptimalControl", "Phase", "JointPath.trajectory")},
-    **{(name, "friction"): "dry_friction" for name in ("Joint", "JointOptions", "Description.with_joint")},
-    **{(name, "friction"): "joint_friction" for name in ("base_parameters", "Robot.extended_regressor")},
-    **{(name, "rate"): "fps" for name in ("Trajectory.save", "Window.save", "save_film")},
-    ("Controller", "rate"): "frequency",
-    ("Simulation.vary", "joint_friction"): "dry_friction",
-}
-"""Names of arguments in the last version, by function, and the names of today. They are accepted for one version."""
-
-RENAMED_ATTRIBUTES = {
-    ("Simulation", "step_size"): "dt",
-    ("MovingJoint", "friction"): "dry_friction",
-}
-"""Names of attributes in the last version, by class, and the names of today."""
+"""Words for arguments by function: the argument that contains them, and the field of it."""
 
 _DRY_FRICTION = (
     "the dry friction [N m, N] of a joint is a number of its description: "

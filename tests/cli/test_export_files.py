@@ -37,7 +37,10 @@ def test_functions_are_written_by_name(urdf: str, tmp_path: Path, capsys: pytest
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        (["--functions", "forward_dynamicz"], "robot 'pendulum' has no function 'forward_dynamicz'; it has integrate,"),
+        (
+            ["--functions", "forward_dynamicz"],
+            "robot 'pendulum' has no function 'forward_dynamicz' (is it 'forward_dynamics'?); it has",
+        ),
         (["--functions", "frame_placement"], "has no function 'frame_placement'"),
         (["--functions", "frame_placement:arm"], "function 'frame_placement:arm': "),
         (["--functions", "mass_matrix.integral"], "the derivatives of a function are derivative, pullback and pushforward"),

@@ -10,7 +10,7 @@ import pytest
 import typer
 
 from featherweight import cli
-from featherweight.cli.options import Mimic, RobotFile, of_robot_file
+from featherweight.cli.options import RobotFile, of_robot_file
 
 pytest.importorskip("typer")  # without it, commands only report that it is missing
 
@@ -68,7 +68,7 @@ def test_commands_have_the_options_of_a_file_and_their_own_of_which_those_of_one
         app(arguments, standalone_mode=False)
     assert calls == [
         (RobotFile(Path("bot.urdf")), "mine", 3),
-        (RobotFile(Path("bot.urdf"), mimic=Mimic.INDEPENDENT, xacro_arg=["a=b"]), "mine", 4),
+        (RobotFile(Path("bot.urdf"), mimic="independent", xacro_arg=["a=b"]), "mine", 4),
     ]
     names = [x.name for x in typer.main.get_command(app).params]
     assert [name for name in names if name in (*RobotFile._fields, "number")] == [*RobotFile._fields, "number"]

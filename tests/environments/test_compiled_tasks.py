@@ -12,10 +12,10 @@ pytest.importorskip("gymnasium")
 
 from featherweight.array_types import Vector
 from featherweight.environments import CompiledTask, Hopper, RobotVectorEnv, Task
-from featherweight.environments.drawn_numbers import drawn_number
 from featherweight.environments.episode_loop import Now
 from featherweight.environments.parallel_robots import ParallelRobots
 from featherweight.environments.snapshot import Links
+from featherweight.environments.task_numbers import drawn_number
 from featherweight.simulation.stage_records import FleetArrays
 
 

@@ -29,7 +29,7 @@ def test_featherweight_does_not_import_gymnasium() -> None:
 def test_environments_are_registered_with_spaces_of_gymnasium(name: str) -> None:
     spec, theirs = gymnasium.spec(f"featherweight/{name}-v0"), gymnasium.spec(f"{name}-v5")
     assert spec.max_episode_steps == theirs.max_episode_steps
-    assert spec.entry_point == "featherweight.environments.single_environment:RobotEnv"
+    assert spec.entry_point == "featherweight.environments.vector_environment:RobotEnv"
     assert spec.vector_entry_point == "featherweight.environments.vector_environment:RobotVectorEnv"
 
 

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("gymnasium")
 
 from featherweight.environments import RobotVectorEnv, joystick_commands
-from featherweight.environments.compiled_episodes import CompiledEpisodes
+from featherweight.environments.episodes import CompiledEpisodes
 from featherweight.environments.humanoid_joystick import FEET
 from featherweight.environments.humanoid_rules import HumanoidWeights, height_of_gait
 

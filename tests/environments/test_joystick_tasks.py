@@ -14,10 +14,10 @@ import featherweight as fw
 from featherweight.array_types import Integers, Vector
 from featherweight.engine.loops.kernels import compiled
 from featherweight.environments import RobotVectorEnv
-from featherweight.environments.compiled_episodes import CompiledEpisodes
-from featherweight.environments.drawn_numbers import drawn_number, falling_exponential
+from featherweight.environments.episodes import CompiledEpisodes
 from featherweight.environments.quadruped_rules import QuadrupedWeights
 from featherweight.environments.reset_noise import ResetNoise
+from featherweight.environments.task_numbers import drawn_number, falling_exponential
 from featherweight.environments.varied_robots import moved
 
 JOINTS, FEET = 12, 4

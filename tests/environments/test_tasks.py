@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from featherweight.environments import TASKS, CompiledTask, RobotEnv, RobotVectorEnv
-from featherweight.environments.compiled_episodes import CompiledEpisodes
+from featherweight.environments.episodes import CompiledEpisodes
 
 mujoco = pytest.importorskip("mujoco")
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore:ant. its own configuration")

@@ -43,6 +43,36 @@ def test_a_controller_takes_the_hand_to_a_target_that_changes() -> None:
     assert mpc.violation < 0.1
 
 
+@pytest.mark.parametrize("execution", ["rolled", "interpreted"])
+def test_robots_without_straight_code_have_the_same_controls(execution: str) -> None:
+    found = []
+    for own in ("traced", execution):
+        robot = fw.load(fw.example("so100"), execution=own)
+        ocp = fw.OptimalControl(robot, dt=0.02, knots=10)
+        ocp.add(fw.PostureTask(), weight=10.0)
+        ocp.add(fw.Effort(), weight=1e-3)
+        q, v = robot.neutral(), np.zeros(robot.nv)
+        mpc = fw.Controller(ocp, frequency=50, targets={"posture": q + 0.1})
+        plan = ocp.solve(q, targets=mpc.targets)
+        found.append([plan.u[0], *(mpc(t, q, v) for t in (0.0, 0.005, 0.02))])
+    straight, other = found
+    np.testing.assert_allclose(other, straight, rtol=0.0, atol=1e-9)
+
+
+def test_the_feedback_after_a_tick_that_converges_is_the_change_of_the_best_control() -> None:
+    robot = fw.load(fw.example("so100"))
+    ocp = fw.OptimalControl(robot, dt=0.02, knots=10)
+    ocp.add(fw.PostureTask(), weight=10.0)
+    ocp.add(fw.Effort(), weight=1e-3)
+    q, v, step = robot.neutral(), np.zeros(robot.nv), 1e-4
+    mpc = fw.Controller(ocp, frequency=50, targets={"posture": q + 0.1})
+    mpc(0.0, q, v)
+    for change in step * np.eye(robot.nv):
+        feedback = mpc(0.0, q + change, v) - mpc(0.0, q, v)
+        first, other = (ocp.solve(x, targets=mpc.targets, tolerance=1e-12).u[0] for x in (q, q + change))
+        np.testing.assert_allclose(feedback / step, (other - first) / step, rtol=0.05, atol=0.02)  # Gauss-Newton curvature
+
+
 def test_states_of_a_controller_are_lists_or_arrays_of_the_right_shape() -> None:
     ocp = reach()
     mpc = fw.Controller(ocp, frequency=50, targets={HAND: TARGET})

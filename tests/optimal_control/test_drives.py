@@ -107,7 +107,8 @@ def test_sampling_with_actuators() -> None:
     ocp.add(fw.PostureTask(), weight=10.0)
     ocp.add(fw.Effort(), weight=1e-3)
     plant, model = (fw.Simulation(robot, 5e-3, actuators=[MOTOR, SERVO], on_failure=x) for x in ("raise", "stop"))
-    mppi = fw.SamplingController(ocp, model, samples=256, noise=0.1, temperature=0.01, targets={"posture": [0.0, -0.5]})
+    targets = {"posture": [0.0, -0.5]}
+    mppi = fw.SamplingController(ocp, model, samples=256, noise=0.1, temperature=0.01, targets=targets, rng=0)
     plant.run(1.0, mppi)
     assert abs(plant.q[1] + 0.5) < 0.05 and mppi.plan is not None
     assert np.abs(mppi.plan[:, 0]).max() <= 1.0

@@ -212,7 +212,7 @@ def test_feedback_between_ticks_counts_time() -> None:
     assert abs(z.v[HALF] - z.v[HALF + 1]).max() > 0.05
     for k, time in enumerate(np.cumsum(steps) - steps):
         u = z.u[k + (k == HALF)]  # the state before the impact has the controls of the step after it
-        np.testing.assert_allclose(mpc(float(time), z.q[k], z.v[k])[mpc._driven], u, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(mpc(float(time), z.q[k], z.v[k])[list(ocp.driven)], u, rtol=0, atol=1e-12)
 
 
 def test_plans_with_impacts_have_gradients_by_targets_and_are_trajectories() -> None:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 from collections.abc import Callable
+from math import atan2, cos, sin
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +19,7 @@ import scipy.linalg
 
 import featherweight as fw
 from featherweight.model.types import LoopType, Pose
-from featherweight.robots.tello_humanoid import hip_rotors, knee_ankle_rotors
+from featherweight.robots.tello_humanoid import RATIO
 from oracles import pinocchio_models
 from oracles.mechanisms import MECHANISMS, closed
 from oracles.states import Array, States
@@ -210,3 +212,28 @@ def regular_states(name: str, count: int = 2, seed: int = 0) -> States:
     rng = np.random.default_rng(seed + 1)
     nv = mechanism(name).nv
     return States(q, rng.standard_normal((count, nv)), rng.standard_normal((count, nv)))
+
+
+def hip_rotors(gimbal: float, thigh: float) -> tuple[float, float]:
+    """Return the angles of rotors 1 and 2 at which `hip_differential` holds [rad]."""
+    s1, c1, s2, c2 = sin(gimbal), cos(gimbal), sin(thigh), cos(thigh)
+
+    def rotor(side: float) -> float:
+        a = 57 / 2500 - 8 * c1 * s2 / 625 - side * 7 * s1 / 625
+        b = -8 * c2 / 625
+        c = 49 * c1 / 5000 + 57 * c1 * s2 / 2500 + side * (399 * s1 / 20000 - 7 * s1 * s2 / 625) - 3021 / 160000
+        d = math.sqrt(a * a + b * b - c * c)
+        return RATIO * atan2(a * c - b * d, b * c + a * d)
+
+    return rotor(1.0), rotor(-1.0)
+
+
+def knee_ankle_rotors(shin: float, foot: float) -> tuple[float, float]:
+    """Return the angles of rotors 1 and 2 at which `knee_ankle_differential` holds [rad]."""
+    tilt, beta = math.pi / 9, foot + math.radians(180 - 66)
+    a = -21 * sin(tilt) / 6250 - 7 * sin(beta) / 2500
+    b = 13 / 625 - 7 * cos(beta) / 2500 - 21 * cos(tilt) / 6250
+    e = 273 * cos(tilt) / 12500 + 91 * cos(beta) / 5000 - 147 * cos(tilt - beta) / 50000 - 163349 / 6250000
+    d = math.sqrt(a * a + b * b - e * e)
+    turned = atan2(b * d + a * e, b * e - a * d) - math.radians(180 - 59.16)
+    return RATIO * (shin - turned), RATIO * (shin + turned)

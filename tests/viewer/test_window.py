@@ -30,8 +30,7 @@ from featherweight.viewer import Window
 from featherweight.viewer.clock import Clock, frames_to_draw, instant_at
 from featherweight.viewer.coordinates import joint_numbers, settable_coordinates, with_joint_numbers
 from featherweight.viewer.figure import Layer
-from featherweight.viewer.loop_lines import described_loops, loop_lines
-from featherweight.viewer.marks import Mark
+from featherweight.viewer.marks import Mark, described_loops, loop_lines
 
 
 @pytest.fixture

@@ -178,6 +178,18 @@ def test_an_arm_without_contacts_follows_the_law_of_its_task() -> None:
     np.testing.assert_allclose(result.tau, robot.inverse_dynamics(q, v, result.acceleration), atol=1e-9)
 
 
+@pytest.mark.parametrize("execution", ["rolled", "interpreted"])
+def test_a_robot_without_straight_code_has_the_same_forces(execution: str) -> None:
+    found = []
+    for own in ("traced", execution):
+        robot = fw.load(fw.example("so100"), execution=own)
+        tasks = [fw.FrameTask(robot.frames[-1].name, "position"), fw.PostureTask(priority=1)]
+        q, v = robot.neutral(), np.full(robot.nv, 0.1)
+        target = np.array([0.1, -0.2, 0.3])
+        found.append(fw.WholeBodyControl(robot, tasks)(q, v, {tasks[0].called: target, "posture": q + 0.1}).tau)
+    np.testing.assert_allclose(found[1], found[0], rtol=0.0, atol=1e-9)
+
+
 def test_a_robot_with_loops_stands() -> None:
     """Tello's legs are differentials; its joint forces are those of the independent joints."""
     robot = fw.build(fw.robots.tello(), base="floating")
@@ -302,6 +314,3 @@ def test_errors_name_what_is_wrong() -> None:
         fw.WholeBodyControl(robot, fw.PostureTask(), friction_edges=2)
     with pytest.raises(ValueError, match="points must be"):
         fw.UnilateralContact("foot", np.zeros((0, 3)))
-    interpreted = fw.load(fw.example("double_pendulum"), execution="interpreted")
-    with pytest.raises(ValueError, match="no machine code; load the robot with execution='auto'"):
-        fw.WholeBodyControl(interpreted, fw.PostureTask())

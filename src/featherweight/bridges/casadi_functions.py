@@ -16,8 +16,7 @@ from ..exporting.c_names import check_name
 from ..exporting.casadi_code import SOURCE, CasadiFunction, casadi_functions, compile_for_casadi
 from ..exporting.casadi_entries import Pattern
 from ..exporting.export_targets import this_machine
-from ..exporting.linking import links_itself
-from ..exporting.shared_library import link
+from ..exporting.shared_library import link, links_itself
 from .arguments import compiled_function
 
 

@@ -30,7 +30,6 @@ from .kinds import (
     shown,
     tuple_of,
 )
-from .labels import check_labels
 from .numeric_kinds import (
     ARRAY,
     BOUND,
@@ -53,6 +52,7 @@ from .numeric_kinds import (
     SeedOrNone,
     Size,
     array_of,
+    check_labels,
     generator,
     number_in,
     numbers,

@@ -7,7 +7,7 @@ import types
 from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeVar
 
-from ..names import ANY_KEYWORDS, listed, misfit, moved_keywords, public_signature, renamed_keywords, unknown_keyword
+from ..names import ANY_KEYWORDS, misfit, public_signature, wrong_arguments
 from ..summaries import described
 from .hints import kinds_of
 from .kinds import Kind, Refused
@@ -95,16 +95,12 @@ def _checking(function: Any, cls: type | None) -> Any:
                         except Refused as refused:
                             raise _refusal(refused, kind, x, name, function, args, named) from None
                 elif not function.__code__.co_flags & ANY_KEYWORDS:
-                    owner, own = public_signature(function, args)
-                    if now := renamed_keywords(owner, named):
-                        return call(*args, **now)
-                    raise moved_keywords(owner, named) or unknown_keyword(owner, name, own)
+                    raise wrong_arguments(function, args, named)
         try:
             return function(*given, **named)
         except TypeError:
-            if problem := misfit(function, args, named):
-                owner, own = public_signature(function, args)
-                raise TypeError(f"{owner} takes {listed(own)}; {problem}") from None
+            if misfit(function, args, named):
+                raise wrong_arguments(function, args, named) from None
             raise
 
     return call

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import types
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -81,42 +82,24 @@ def _switch(x: Any) -> bool:
     return bool(x)
 
 
-def _text(x: Any) -> str:
-    if not isinstance(x, str):
-        raise Refused
-    return x
+def _where(test: Callable[[Any], bool]) -> Callable[[Any], Any]:
+    """Return the conversion that takes values as they are if they pass a test."""
 
+    def convert(x: Any) -> Any:
+        if not test(x):
+            raise Refused
+        return x
 
-def _path(x: Any) -> Any:
-    if not isinstance(x, str | os.PathLike):
-        raise Refused
-    return x
-
-
-def _function(x: Any) -> Any:
-    if not callable(x):
-        raise Refused
-    return x
-
-
-def _mapping(x: Any) -> Any:
-    if not isinstance(x, Mapping):
-        raise Refused
-    return x
+    return convert
 
 
 SWITCH = Kind("True or False", _switch, frozenset({bool}), TypeError)
-NAME = Kind("a name (text)", _text, frozenset({str}), TypeError, "names")
-PATH = Kind("a path", _path, frozenset({str}), TypeError, "paths")
-FUNCTION = Kind("a function", _function, frozenset({types.FunctionType, types.MethodType}), TypeError, "functions")
-BY_NAME = Kind("a dict", _mapping, frozenset({dict}), TypeError)
+NAME = Kind("a name (text)", _where(lambda x: isinstance(x, str)), frozenset({str}), TypeError, "names")
+PATH = Kind("a path", _where(lambda x: isinstance(x, str | os.PathLike)), frozenset({str}), TypeError, "paths")
+FUNCTION = Kind("a function", _where(callable), frozenset({types.FunctionType, types.MethodType}), TypeError, "functions")
 
 
-def _nothing(x: Any) -> None:
-    raise Refused
-
-
-NOTHING = Kind("None", _nothing, frozenset({type(None)}), TypeError)
+NOTHING = Kind("None", _where(lambda x: x is None), frozenset({type(None)}), TypeError)
 
 
 def one_of(choices: Collection[Any]) -> Kind:
@@ -148,7 +131,7 @@ VALUES_HERE = {"hinge": "revolute", "slide": "prismatic", "ball": "spherical", "
 """Words of MuJoCo for members of enumerations, and ours."""
 
 
-def list_of(item: Kind, length: int | None = None) -> Kind:
+def list_of(item: Kind) -> Kind:
     """Return the kind of tuples of items of a kind, made of lists and other iterables too."""
 
     def convert(x: Any) -> tuple[Any, ...]:
@@ -160,8 +143,6 @@ def list_of(item: Kind, length: int | None = None) -> Kind:
         if isinstance(x, np.ndarray) and x.ndim == 0:
             raise Refused
         items = tuple(x)
-        if length is not None and len(items) != length:
-            raise Refused
         if item.fits.issuperset(map(type, items)):
             return x if isinstance(x, tuple) else items
         for k, one in enumerate(items):
@@ -169,12 +150,7 @@ def list_of(item: Kind, length: int | None = None) -> Kind:
                 raise Refused(f", whose item {k} is {shown(one)}")
         return tuple(map(item.convert, items))
 
-    count = "a list of" if length is None else f"{length}"
-    return Kind(f"{count} {item.several or item.wanted}", convert, error=item.error, several=f"lists of {item.several}")
-
-
-def _same(a: object, b: object) -> bool:
-    return a is b
+    return Kind(f"a list of {item.several or item.wanted}", convert, error=item.error, several=f"lists of {item.several}")
 
 
 def tuple_of(*items: Kind) -> Kind:
@@ -184,7 +160,7 @@ def tuple_of(*items: Kind) -> Kind:
         if not (isinstance(x, tuple | list) or (isinstance(x, np.ndarray) and x.ndim)) or len(x) != len(items):
             raise Refused
         made = tuple(y if type(y) in kind.fits else kind.convert(y) for kind, y in zip(items, x, strict=True))
-        return x if type(x) is tuple and all(map(_same, x, made)) else made
+        return x if type(x) is tuple and all(map(operator.is_, x, made)) else made
 
     wanted = f"({', '.join(kind.wanted for kind in items)})"
     return Kind(wanted, convert, several=wanted)

@@ -101,7 +101,7 @@ def _one_or_several(x: Any) -> tuple[float, ...]:
 ONE_OR_SEVERAL = Kind("a number or a list of numbers", _one_or_several, several="numbers")
 
 
-def rows_of_numbers(m: int, n: int, wanted: str = "") -> Kind:
+def rows_of_numbers(m: int, n: int) -> Kind:
     """Return the kind of m tuples of n numbers, made of arrays and lists too."""
     row, lengths = numbers(n), [n] * m
 
@@ -114,7 +114,7 @@ def rows_of_numbers(m: int, n: int, wanted: str = "") -> Kind:
         whole: Any = x
         return whole if rows and _PLAIN.issuperset(map(type, chain.from_iterable(x))) else tuple(map(row.convert, x))
 
-    return Kind(wanted or f"a matrix ({m}, {n}) of numbers", convert)
+    return Kind(f"a matrix ({m}, {n}) of numbers", convert)
 
 
 def _real_array(x: Any) -> Any:
@@ -189,3 +189,28 @@ SIZE = either([whole(0), list_of(whole(0)), NOTHING]).worded("a whole number of 
 Size = Annotated[SupportsIndex | Sequence[SupportsIndex] | None, SIZE]
 
 PixelSize = Annotated[tuple[int, int], tuple_of(whole(1), whole(1)).worded("(width, height) in pixels, both positive")]
+
+
+def check_labels(what: str, x: Any, labels: Sequence[str]) -> None:
+    """Raise ValueError for a table of pandas, or a series, whose names are labels of other places than theirs.
+
+    NumPy would read its columns by their order alone.
+
+    `labels` are the names of the numbers along the last axis, "" for those without one. Other names are ignored, and so are
+    names of tables with another number of columns, which raise an error by their shape.
+    """
+    named = getattr(x, "columns", None)
+    if named is None and getattr(x, "ndim", None) == 1:
+        named = getattr(x, "index", None)
+    if named is None or callable(named):
+        return
+    names = [*named]
+    if len(names) != len(labels):
+        return
+    for k, name in enumerate(names):
+        if isinstance(name, str) and name and name in labels and labels[k] != name:
+            right = [x for x in labels if x]
+            raise ValueError(
+                f"{what}: column {k} is {name!r}, which belongs in column {labels.index(name)}, because numbers are read in "
+                f"the order of the robot's joints; select the columns in this order: {right}"
+            )

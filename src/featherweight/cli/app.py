@@ -13,13 +13,10 @@ from rich.text import Text
 
 from ..model.types import ModelError
 from ..version import __version__
-from .bench import bench_robot
-from .cached import show_cache
 from .console import VisibleConsole, write_plainly
 from .demo import show_demo
 from .export_files import export_files
-from .inspect import inspect_robot
-from .ops import count_operations
+from .reports import bench_robot, count_operations, inspect_robot, show_cache
 from .simulate import drop_robot
 from .view import view_robot
 

@@ -140,8 +140,7 @@ def one_state_table(robot: Robot, functions: Mapping[str, CompiledFunction[Any]]
     rng = np.random.default_rng(0)
     state = {"q": q, **{name: rng.standard_normal(robot.nv) for name in ("v", "a", "tau")}}
     table = tables.plain_table("One state, midway through a step")
-    for heading in ("function", "result", "largest", "first entries"):
-        table.add_column(heading)
+    tables.with_columns(table, ("function", "result", "largest", "first entries"))
     for name, function in functions.items():
         inputs = [a.name for a in function.program.inputs]
         result = np.asarray(function(*(state[i] for i in inputs)))

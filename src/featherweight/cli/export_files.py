@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -14,6 +13,7 @@ from ..engine.function import CompiledFunction
 from ..exporting.export_targets import TARGETS
 from ..exporting.library import KINDS, export
 from ..model.types import ModelError
+from ..names import choose_from
 from ..robot.robot import Robot
 from .console import make_console
 from .options import RobotFile, of_robot_file
@@ -33,20 +33,6 @@ TargetOption = Annotated[str, typer.Option(metavar="MACHINE", help=f"Target mach
 DERIVED = ("derivative", "pullback", "pushforward")
 
 
-class Precision(StrEnum):
-    """Precision of numbers."""
-
-    DOUBLE = "double"
-    FLOAT = "float"
-
-
-class Interface(StrEnum):
-    """Calling convention of functions."""
-
-    C = "c"
-    CASADI = "casadi"
-
-
 @of_robot_file
 def export_files(
     file: RobotFile,
@@ -54,9 +40,9 @@ def export_files(
     functions: FunctionsOption = "forward_dynamics,inverse_dynamics",
     files: FilesOption = "static,source",
     target: TargetOption = "host",
-    precision: Annotated[Precision, typer.Option(help="Precision of numbers.")] = Precision.DOUBLE,
+    precision: Annotated[Literal["double", "float"], typer.Option(help="Precision of numbers.")] = "double",
     prefix: Annotated[str, typer.Option(help="Prefix of the functions' names in C.")] = "",
-    interface: Annotated[Interface, typer.Option(help="Calling convention of the functions.")] = Interface.C,
+    interface: Annotated[Literal["c", "casadi"], typer.Option(help="Calling convention of the functions.")] = "c",
 ) -> None:
     """Export functions of a robot as C source, object code and libraries, for this or another machine."""
     loaded = file.load()
@@ -69,9 +55,9 @@ def export_files(
             robot=loaded,
             files=kinds,
             target=target,
-            precision=precision.value,
+            precision=precision,
             prefix=prefix,
-            interface=interface.value,
+            interface=interface,
         )
     except (ValueError, RuntimeError) as error:
         raise ModelError(str(error)) from error
@@ -115,7 +101,7 @@ def find_function(robot: Robot, name: str) -> CompiledFunction[Any]:
     except (TypeError, ValueError) as error:
         raise ModelError(f"function {name!r}: {error}") from error
     if not isinstance(f, CompiledFunction):
-        raise ModelError(f"robot {robot.name!r} has no function {name!r}; it has {', '.join(robot.functions)}")
+        raise ModelError(f"robot {robot.name!r} has no function {choose_from(name, [*robot.functions])}")
     if not derived:
         return f
     if derived not in DERIVED:

@@ -4,42 +4,19 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from enum import StrEnum
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import IO, Annotated, Any, Concatenate, NamedTuple, ParamSpec, get_type_hints
+from typing import IO, Annotated, Any, Concatenate, Literal, NamedTuple, ParamSpec, get_type_hints
 
 import typer
 
 from ..model.description import Description
-from ..model.formats.unsupported import RAISE, REPORT
 from ..model.types import ModelError
 from ..robot.build import load, read
 from ..robot.robot import Robot
 
-
-class Base(StrEnum):
-    """Connection of the root to the world."""
-
-    FIXED = "fixed"
-    FLOATING = "floating"
-
-
-class Mimic(StrEnum):
-    """Treatment of joints that follow others."""
-
-    FOLLOW = "follow"
-    INDEPENDENT = "independent"
-
-
-class UnsupportedElements(StrEnum):
-    """Treatment of contents that are unsupported or odd."""
-
-    REPORT = REPORT
-    RAISE = RAISE
-
-
+Base = Literal["fixed", "floating"]
 P = ParamSpec("P")
 
 STANDARD_INPUT = Path("-")
@@ -59,12 +36,14 @@ class RobotFile(NamedTuple):
         Path,
         typer.Argument(metavar="ROBOT", help="A .urdf, .xml (MJCF) or .xacro file; - for standard input.", show_default=False),
     ]
-    base: Annotated[Base, typer.Option(help="Base of the robot: fixed to the world or floating.")] = Base.FIXED
-    mimic: Annotated[Mimic, typer.Option(help="URDF mimic joints: follow their leaders, or move independently.")] = Mimic.FOLLOW
+    base: Annotated[Base, typer.Option(help="Base of the robot: fixed to the world or floating.")] = "fixed"
+    mimic: Annotated[
+        Literal["follow", "independent"], typer.Option(help="URDF mimic joints: follow their leaders, or move independently.")
+    ] = "follow"
     unsupported: Annotated[
-        UnsupportedElements,
+        Literal["report", "raise"],
         typer.Option(help="Unsupported or odd contents of files: report them and read on, or raise an error."),
-    ] = UnsupportedElements.REPORT
+    ] = "report"
     package_path: Annotated[
         list[Path] | None,
         typer.Option(metavar="DIR", help="Folder for package://NAME/: a package, or a folder of packages; repeatable."),
@@ -76,7 +55,7 @@ class RobotFile(NamedTuple):
 
     def load(self) -> Robot:
         """Return the robot. Raises ModelError if the file is invalid."""
-        return load(self._opened(), self.base.value, **self._keywords())
+        return load(self._opened(), self.base, **self._keywords())
 
     def read(self, equalities: str | None = None) -> Description:
         """Return the description in the file. Raises ModelError if the file is invalid."""
@@ -96,8 +75,8 @@ class RobotFile(NamedTuple):
             "folder": "." if self.robot == STANDARD_INPUT else None,
             "package_path": self.package_path,
             "xacro_args": None if self.xacro_arg is None else dict(map(_assignment, self.xacro_arg)),
-            "mimic": self.mimic.value,
-            "unsupported": self.unsupported.value,
+            "mimic": self.mimic,
+            "unsupported": self.unsupported,
         }
 
 

@@ -76,7 +76,7 @@ def drop_robot(
 def _built(description: Description, base: Base | None, equalities: str) -> Robot:
     """Build the robot with the given base. The default is floating, unless the root floats already or has no mass."""
     if base is not None or any(j.type is JointType.FLOATING for j in description.joints):
-        return build(description, (base or Base.FIXED).value, equalities=equalities)
+        return build(description, base or "fixed", equalities=equalities)
     try:
         return build(description, "floating", equalities=equalities)
     except ModelError:

@@ -12,6 +12,7 @@ from rich.console import RenderableType
 from rich.table import Table
 
 from ..engine.function import CompiledFunction
+from ..engine.operations import Operations
 from ..engine.program_trace import NODE_BUDGET
 from ..model.editing.acting import acted_on
 from ..model.model import MovingBody, MovingJoint
@@ -22,15 +23,14 @@ from ..summaries import visible
 from .measure import Timing
 
 NAMES = ("joint", "actuator")
+COUNTS = ("mul", "add", "div", "sqrt", "trig", "total")
 _UNITS = {JointType.REVOLUTE: "rad", JointType.PRISMATIC: "m"}
 _PREFIXES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
 
 
 def joints_table(robot: Robot) -> Table:
     """Return a table of joints in order, with their slices of q and v."""
-    table = plain_table("Joints")
-    for heading in ("#", "joint", "type", "parent → child", "q", "v", "limits"):
-        table.add_column(heading, justify="right" if heading in "#qv" else "left", overflow="fold")
+    table = with_columns(plain_table("Joints"), ("#", "joint", "type", "parent → child", "q", "v", "limits"), ("#", "q", "v"))
     for j in robot.joints:
         ends = f"{j.parent or WORLD} → {j.child}"
         table.add_row(str(j.index), j.name, j.type.value, ends, _slice(j.q_slice), _slice(j.v_slice), _limits(j))
@@ -80,8 +80,7 @@ def _law(a: Actuator) -> str:
 def bodies_table(robot: Robot) -> Table:
     """Return a table of moving bodies, with the links of the file that each contains."""
     table = plain_table("Bodies", "Centres of mass are in the bodies' frames in the file.")
-    for heading in ("#", "body", "mass [kg]", "centre of mass [m]", "links merged in"):
-        table.add_column(heading, justify="right" if heading in ("#", "mass [kg]") else "left", overflow="fold")
+    with_columns(table, ("#", "body", "mass [kg]", "centre of mass [m]", "links merged in"), ("#", "mass [kg]"))
     for b in robot.bodies:
         table.add_row(str(b.index), b.name, f"{b.mass:.4g}", _vector(b), ", ".join(b.links[1:]) or "–")
     return table
@@ -109,8 +108,7 @@ def totals_table(robot: Robot) -> Table:
 def clusters_table(robot: ClosedRobot) -> Table:
     """Return a table of joints that loops and couplings connect."""
     table = plain_table("Clusters", "The smallest sets of joints with all their loops and couplings.")
-    for heading in ("loops and couplings", "independent joints", "dependent joints", "left out"):
-        table.add_column(heading, overflow="fold")
+    with_columns(table, ("loops and couplings", "independent joints", "dependent joints", "left out"))
     joints = {j.name: j for j in robot.joints}
     for tied in robot.tied_joints:
         independent = [n for n in tied.joints if joints[n].v_slice.stop > joints[n].v_slice.start]
@@ -139,16 +137,9 @@ def operations_table(functions: Mapping[str, CompiledFunction[Any]]) -> Table:
     if any(map(is_too_long, functions.values())):
         caption += f"\n–: the trace exceeds {NODE_BUDGET:,} nodes; `robot.NAME.operations` counts in Python."
     table = plain_table("Operations for one state", caption)
-    for heading in ("function", "signature"):
-        table.add_column(heading, overflow="fold")
-    for heading in ("mul", "add", "div", "sqrt", "trig", "total"):
-        table.add_column(heading, justify="right")
-    table.add_column("execution")
+    with_columns(table, ("function", "signature", *COUNTS, "execution"), COUNTS)
     for name, function in functions.items():
-        numbers = ["–"] * 6
-        if not is_too_long(function):
-            o = function.operations
-            numbers = [f"{n:,}" for n in (*o, sum(o))]
+        numbers = _counted(None if is_too_long(function) else function.operations)
         table.add_row(name, function.signature, *numbers, function.execution)
     return table
 
@@ -160,24 +151,23 @@ def delassus_table(function: CompiledFunction[Any]) -> Table:
     caption = "For each algorithm; the arrow marks the algorithm that is used."
     if len(counts) < len(names):
         caption += f"\n–: the trace exceeds {NODE_BUDGET:,} nodes."
-    table = plain_table(f"Delassus matrix ({m}, {m})", caption)
-    table.add_column("algorithm")
-    for heading in ("mul", "add", "div", "sqrt", "trig", "total"):
-        table.add_column(heading, justify="right")
+    table = with_columns(plain_table(f"Delassus matrix ({m}, {m})", caption), ("algorithm", *COUNTS), COUNTS)
     for name in sorted(names, key=lambda name: sum(counts[name]) if name in counts else math.inf):
-        numbers = [f"{n:,}" for n in (*counts[name], sum(counts[name]))] if name in counts else ["–"] * 6
-        table.add_row(f"{name} ←" if name == function.algorithm else name, *numbers)
+        table.add_row(f"{name} ←" if name == function.algorithm else name, *_counted(counts.get(name)))
     return table
+
+
+def _counted(operations: Operations | None) -> list[str]:
+    """Return the cells of `COUNTS`."""
+    return ["–"] * len(COUNTS) if operations is None else [f"{n:,}" for n in (*operations, sum(operations))]
 
 
 def timings_table(timings: Sequence[Timing], batch: int, threads: int) -> Table:
     """Return a table of the time per state of each function."""
     table = plain_table("Time for one state", f"Medians. Batches have {batch:,} states and a preallocated result.")
-    headings = ["function", "call from Python", "batch, 1 thread", f"batch, {threads} threads", "best rate, per second"]
-    if threads == 1:
-        del headings[3]
-    for heading in headings:
-        table.add_column(heading, justify="left" if heading == "function" else "right")
+    several = [f"batch, {threads} threads"] * (threads > 1)
+    headings = ["function", "call from Python", "batch, 1 thread", *several, "best rate, per second"]
+    with_columns(table, headings, headings[1:])
     for t in timings:
         batches = (t.batch,) if threads == 1 else (t.batch, t.threaded)
         table.add_row(t.name, *(format_duration(x) for x in (t.single, *batches)), format_rate(1.0 / min(batches)))
@@ -236,11 +226,18 @@ def plain_table(title: str, caption: str | None = None) -> Table:
     )
 
 
+def with_columns(table: Table, headings: Sequence[str], right: Sequence[str] = ()) -> Table:
+    """Return the table with columns added, some of them aligned on the right."""
+    for heading in headings:
+        table.add_column(heading, justify="right" if heading in right else "left", overflow="fold")
+    return table
+
+
 def _filled(table: Table, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Table | None:
     """Return the table with these rows, without empty columns; None without rows."""
     kept = [k for k in range(len(headings)) if any(row[k] for row in rows)]
-    for k in kept:
-        table.add_column(headings[k], justify="left" if headings[k] in NAMES else "right", overflow="fold")
+    shown = [headings[k] for k in kept]
+    with_columns(table, shown, [heading for heading in shown if heading not in NAMES])
     for row in rows:
         table.add_row(*(row[k] or "–" for k in kept))
     return table if rows else None

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, Concatenate, NoReturn, ParamSpec, Protocol, TypeVar
 
-from ..names import ANY_KEYWORDS, keywords_of_today
+from ..names import ANY_KEYWORDS, wrong_arguments
 from .backends.llvm.built_ins import entrance
 from .backends.llvm.python_objects import layouts_known
 
@@ -114,17 +114,17 @@ def _same_parameters(function: Any) -> dict[str, str]:
         "owner": owner,
         "parameters": ", ".join((owner, *own[0], *(more or ["*"][: len(keywords)]), *own[1], "**other")),
         "arguments": ", ".join((*places, *more, *(f"{x}={x}" for x in keywords))),
-        "first": f"if {' or '.join(wrong)}: return as_given(call, method, {owner}, {{{given}}}, other)",
+        "first": f"if {' or '.join(wrong)}: return as_given(method, {owner}, {{{given}}}, other)",
     }
 
 
-def _as_given(call: Any, method: Any, owner: object, given: dict[str, Any], other: dict[str, Any]) -> Any:
-    """Call with keywords that have the names of the last version, see `keywords_of_today`, or raise the method's TypeError."""
+def _as_given(method: Any, owner: object, given: dict[str, Any], other: dict[str, Any]) -> Any:
+    """Raise the TypeError for an argument that the method does not take, or that it lacks."""
     defaults = _defaults(method)
     named = {x: y for x, y in given.items() if y is not MISSING and (x not in defaults or y is not defaults[x])}
     if not other:
         return method(owner, **named)  # without an argument that it needs
-    return call(owner, **keywords_of_today(method, (owner,), named | other))
+    raise wrong_arguments(method, (owner,), named | other)
 
 
 def _defaults(function: Any) -> dict[str, Any]:

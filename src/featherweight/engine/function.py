@@ -324,6 +324,11 @@ class CompiledFunction(DirectlyCalled, SuggestsNames, Generic[R]):
         return self.own.executable.address  # the entry for calls from Python is compiled at the first such call
 
 
+def traced(function: CompiledFunction[R]) -> CompiledFunction[R]:
+    """Return a function as straight-line machine code, which compiled callers need, whatever its own execution is."""
+    return function if function.execution == "traced" else CompiledFunction(function.program, "traced")
+
+
 def cheapest(candidates: Mapping[str, CompiledFunction[R]]) -> CompiledFunction[R]:
     """Return a function that uses the candidate with the fewest operations, and other candidates if a call requests them.
 

@@ -22,10 +22,9 @@ from .humanoid_joystick import G1Joystick
 from .joystick_tasks import Go1Joystick, JoystickTask
 from .own_robots import RobotTask
 from .planar_tasks import HalfCheetah, Hopper, Walker2d
-from .single_environment import RobotEnv
 from .snapshot import Snapshot
 from .task import SnapshotTask, Task
-from .vector_environment import TASKS, RobotVectorEnv, joystick_commands
+from .vector_environment import TASKS, RobotEnv, RobotVectorEnv, joystick_commands
 
 __all__ = [
     "TASKS", "Ant", "CompiledTask", "G1Joystick", "Go1Joystick", "HalfCheetah", "Hopper", "Humanoid", "JoystickTask",
@@ -35,7 +34,7 @@ __all__ = [
 for _name in TASKS:
     gymnasium.register(
         id=f"featherweight/{_name}-v0",
-        entry_point=f"{__name__}.single_environment:RobotEnv",
+        entry_point=f"{__name__}.vector_environment:RobotEnv",
         vector_entry_point=f"{__name__}.vector_environment:RobotVectorEnv",
         max_episode_steps=1000,
         kwargs={"task": _name},

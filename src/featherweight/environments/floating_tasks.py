@@ -19,7 +19,7 @@ from .contact_forces import add_wrenches_of
 from .episode_loop import Now
 from .parallel_robots import ParallelRobots
 from .snapshot import Links
-from .task_sums import cut, squares, total
+from .task_numbers import cut, squares, total
 
 
 class Weights(NamedTuple):

@@ -16,10 +16,9 @@ from typing import NamedTuple
 
 from ..array_types import Integers, Vector
 from ..simulation.smooth_motion import copy
-from .drawn_numbers import drawn_between, drawn_number, falling_exponential
 from .episode_loop import Now
 from .joystick_text import COMMANDS, JoystickText, joint
-from .task_sums import total
+from .task_numbers import drawn_between, drawn_number, falling_exponential, total
 
 AIR_TIMES = 0.2, 0.5  # [s] range in which time in the air is rewarded
 LEAN = 0.073  # x of the torso's z axis

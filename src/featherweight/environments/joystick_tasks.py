@@ -40,7 +40,6 @@ from .snapshot import Links
 from .varied_robots import Variation, randomize, rough_heights
 
 LEGS = ("FR", "FL", "RR", "RL")
-DRIVEN = ("hip", "thigh", "calf")  # joints of a leg
 SOLE = 0.02  # [m] radius of feet
 SOFT = 0.95  # of limits
 STIFFNESS = 35.0  # [N m/rad]

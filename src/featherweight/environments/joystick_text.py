@@ -13,9 +13,8 @@ from ..array_types import Integers, Matrix, Tensor, Vector
 from ..engine.loops.kernels import MachineCall, call_machine
 from ..simulation.smooth_motion import clear, copy
 from ..simulation.stage_records import FleetArrays
-from .drawn_numbers import drawn_between, falling_exponential
 from .episode_loop import Now
-from .task_sums import cut, squares
+from .task_numbers import cut, drawn_between, falling_exponential, squares
 
 COMMANDS = 3
 STANDS = 0.01  # commands smaller than this command the robot to stand

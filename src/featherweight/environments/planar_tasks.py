@@ -15,7 +15,7 @@ from .compiled_task import CompiledTask
 from .episode_loop import Now
 from .parallel_robots import ParallelRobots
 from .snapshot import Links
-from .task_sums import cut, squares, total
+from .task_numbers import cut, squares, total
 
 FASTEST_SEEN = 10.0  # [m/s, rad/s] bound of velocities in observations
 

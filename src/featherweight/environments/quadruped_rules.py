@@ -16,10 +16,9 @@ from typing import NamedTuple
 
 from ..array_types import Vector
 from ..simulation.smooth_motion import copy
-from .drawn_numbers import drawn_between, drawn_number, falling_exponential
 from .episode_loop import Now
 from .joystick_text import COMMANDS, JoystickText, joint
-from .task_sums import squares, total
+from .task_numbers import drawn_between, drawn_number, falling_exponential, squares, total
 
 AIR_TIME = 0.1  # [s] least time in the air that is rewarded
 

@@ -1,4 +1,4 @@
-"""Many environments at once for Gymnasium: arrays with a row for each environment, and no loop over them."""
+"""Many environments at once for Gymnasium: arrays with a row for each environment, and no loop over them; and single ones."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from inspect import signature
 from typing import Annotated, Any
 
 import numpy as np
+from gymnasium import Env
 from gymnasium.spaces import Box
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
@@ -19,6 +20,7 @@ from ..checks import (
     NOTHING,
     Kind,
     PixelSize,
+    PositiveCount,
     Refused,
     argument,
     array_of,
@@ -35,8 +37,8 @@ from ..engine.exclusive import Use, exclusive
 from ..names import suggestion
 from ..simulation import Simulation
 from ..simulation.simulation_options import FILE, LAWS
-from .compiled_episodes import CompiledEpisodes
 from .compiled_task import CompiledTask
+from .episodes import CompiledEpisodes, SnapshotEpisodes
 from .floating_tasks import Ant, Humanoid
 from .humanoid_joystick import G1Joystick
 from .joystick_tasks import Go1Joystick, JoystickTask
@@ -44,7 +46,6 @@ from .joystick_text import COMMANDS
 from .parallel_robots import EVERY, ParallelRobots
 from .planar_tasks import HalfCheetah, Hopper, Walker2d
 from .reset_noise import ResetNoise
-from .snapshot_episodes import SnapshotEpisodes
 from .task import Moved, SnapshotTask, Task, Terms
 
 Step = tuple[Matrix, Vector, Booleans, Booleans, dict[str, Any]]
@@ -59,6 +60,7 @@ AT_LEAST_ONE = whole(1).worded("at least 1, a whole number")
 SEEDS = either([whole(0), list_of(either([whole(0), NOTHING])), NOTHING]).worded(
     "a whole number of at least 0, such a number or None for each environment, or None"
 )
+ONE_SEED = either([whole(0), NOTHING])
 OPTIONS = either([dict_of(NAME, None), NOTHING]).worded("a dict, such as {'reset_mask': ...}, or None")
 RENDER_MODE = one_of((None, *RENDER_MODES)).worded("None or 'rgb_array'")
 
@@ -260,6 +262,54 @@ class RobotVectorEnv(VectorEnv[Matrix, Matrix, Array]):
                 values[which] = x
             info[name], info[f"_{name}"] = values, has.copy()
         return info
+
+
+class RobotEnv(Env[Vector, Vector]):
+    """A single robot with a task, a `gymnasium.Env`.
+
+    Its arguments are those of `RobotVectorEnv`, except for those of episodes: `gymnasium.make` ends episodes. With
+    `render_mode` "rgb_array", `render` returns a picture (height, width, 3); see `Simulation.render`.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": RENDER_MODES}  # noqa: RUF012  # as Gymnasium declares it
+
+    @checked
+    def __init__(
+        self,
+        task: Annotated[str | Task, CHECKED_LATER] = "Hopper",
+        render_mode: Annotated[str | None, RENDER_MODE] = None,
+        width: PositiveCount = 480,
+        height: PositiveCount = 480,
+        **parameters: Any,
+    ) -> None:
+        how: dict[str, Any] = {"render_mode": render_mode, "size": (width, height), **parameters}
+        self.vector = RobotVectorEnv(task, 1, autoreset_mode=AutoresetMode.DISABLED, **how)
+        self.render_mode = render_mode
+        self.observation_space = self.vector.single_observation_space
+        self.action_space = self.vector.single_action_space
+        self.metadata = {**type(self).metadata, "render_fps": self.vector.metadata["render_fps"]}
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Vector, dict[str, Any]]:
+        """Begin an episode, and return its first observation and `info`."""
+        argument("reset: seed", seed, ONE_SEED)
+        argument("reset: options", options, OPTIONS)
+        super().reset(seed=seed)
+        observation, info = self.vector.reset(seed=seed)
+        return observation[0], {name: x[0] for name, x in info.items() if not name.startswith("_")}
+
+    def step(self, action: Array) -> tuple[Vector, float, bool, bool, dict[str, Any]]:
+        """Take a step; return observation, reward, whether the episode has terminated, False, and `info`."""
+        observation, reward, terminated, info = self.vector.advance(real_numbers("action", action)[None])
+        return observation[0], reward.item(), terminated.item(), False, info.of(0)
+
+    def render(self) -> Array | None:
+        """Return a picture of the current state, with `render_mode` "rgb_array"; otherwise None."""
+        pictures = self.vector.render()
+        return None if pictures is None else pictures[0]
+
+    def set_state(self, qpos: Vector, qvel: Vector) -> None:
+        """Set the state to qpos (nq,) and qvel (nv,), in MuJoCo's order."""
+        self.vector.set_state(real_array("set_state: qpos", qpos)[None], real_array("set_state: qvel", qvel)[None])
 
 
 def real_numbers(what: str, x: object) -> Array:

@@ -106,11 +106,8 @@ def _gather(f: Function, code: CasadiCode, matrices: Sequence[str]) -> None:
         data = struct.pack(f"<{len(places)}q", *(p % rows * columns + p // rows for p in places))
         f.declarations[_constant(table, data, "i64")] = None
         wanted = f.load("ptr", "%res", k)
-        with f.choice(f.equal(wanted, "null", "ptr")) as (none, there):
-            with none:
-                pass
-            with there, f.loop(len(places)) as i:
-                f.store("double", f.load("double", matrices[block], f.load("i64", f"@{table}", i)), wanted, i)
+        with f.unless(f.equal(wanted, "null", "ptr")), f.loop(len(places)) as i:
+            f.store("double", f.load("double", matrices[block], f.load("i64", f"@{table}", i)), wanted, i)
 
 
 def _count(name: str, value: int) -> Function:
@@ -124,11 +121,8 @@ def _work(name: str, sizes: Sequence[int]) -> Function:
     pointers = [f"%p{k}" for k in range(len(sizes))]
     f = Function("i32", f"{name}_work", [f"ptr {p}" for p in pointers], linkage="external")
     for p, size in zip(pointers, sizes, strict=True):
-        with f.choice(f.equal(p, "null", "ptr")) as (none, there):
-            with none:
-                pass
-            with there:
-                f.store("i64", size, p)
+        with f.unless(f.equal(p, "null", "ptr")):
+            f.store("i64", size, p)
     f.ret("i32", "0")
     return f
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from ..engine.program import Input, Output
+from ..robot.system import System
 from ..version import __version__
 from .routine import Routine
 
@@ -28,20 +29,7 @@ not overlap. It returns 0, or 1 if it needs a workspace and the pointer is null.
 WIDTH = 120  # characters of a line of code
 
 
-class Described(Protocol):
-    """Robot that a header describes."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def mass(self) -> float: ...
-    @property
-    def gravity(self) -> tuple[float, float, float]: ...
-    @property
-    def joints(self) -> Sequence[Any]: ...
-
-
-def title_of(name: str, target: str, robot: Described | None) -> str:
+def title_of(name: str, target: str, robot: System | None) -> str:
     """Return the comment at the start of each file."""
     lines = [f"{name}: written by Featherweight {__version__}{target}."]
     if robot is not None:

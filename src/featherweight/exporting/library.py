@@ -6,32 +6,25 @@ import os
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, cast
+from typing import Annotated, Any, cast
 
-from ..checks import CHECKED_LATER, checked, one_of, shown
+from ..checks import CHECKED_LATER, checked, one_of
 from ..engine.function import CompiledFunction
+from ..robot.system import System
 from .c_names import check_file_name, plain_name
 from .c_source import c_source
 from .casadi_code import compile_for_casadi
 from .export_targets import ExportTarget, find_target
-from .header import Described, guard_of, header, title_of
-from .linking import link_shared, shared_suffix
+from .header import guard_of, header, title_of
 from .object_code import ObjectCode, compile_routine
 from .routine import Routine, routines
+from .shared_library import link_shared, shared_suffix
 from .standalone_code import Controller, compile_standalone
 from .standalone_header import standalone_header
 from .standalone_source import standalone_source
 
 KINDS = ("source", "object", "static", "shared", "cmake")
 FILES = ("static", "source")
-
-
-class _Texts(NamedTuple):
-    """Name, title comment and precision, shared by all files of a library."""
-
-    name: str
-    title: str
-    precision: str
 
 
 PRECISION = one_of(("double", "float")).worded("double or float")
@@ -47,7 +40,7 @@ def export(
     folder: str | os.PathLike[str],
     *,
     name: str | None = None,
-    robot: Described | None = None,
+    robot: System | None = None,
     files: str | Sequence[str] = FILES,
     target: Annotated[str | ExportTarget, CHECKED_LATER] = "host",
     precision: Annotated[str, PRECISION] = "double",
@@ -90,17 +83,19 @@ def export(
     controller that calls Python in its ticks.
     """
     if hasattr(functions, "standalone"):
+        if precision != "double" or interface != "c":
+            raise ValueError("export: controllers have double precision, and a plain C interface")
+        kinds = ["static"] if files is FILES else _kinds(files, interface, precision)
         return _export_standalone(
-            cast("Controller", functions), Path(folder), _Options(name, files, target, precision, prefix, interface)
+            cast("Controller", functions), Path(folder), kinds, prefix, name, find_target(target, precision)
         )
-    if robot is not None and not all(hasattr(robot, x) for x in ("name", "mass", "gravity", "joints")):
-        raise TypeError(f"export: robot must be a Robot, as featherweight.load returns it, or None; got {shown(robot)}")
     kinds = _kinds(files, interface, precision)
     chosen = find_target(target, precision)
     exported = routines(functions, prefix)
-    texts = _texts(name, robot, chosen, precision, exported)
+    name = _library_name(name, robot, exported)
+    title = _title(name, robot, chosen)
     if interface == "casadi":
-        return _write(Path(folder), _binaries(kinds, compile_for_casadi(functions, chosen, prefix), texts, chosen))
+        return _write(Path(folder), _binaries(kinds, compile_for_casadi(functions, chosen, prefix), name, chosen))
     contents: dict[str, bytes] = {}
     objects: dict[str, ObjectCode] = {}
     workspaces = dict.fromkeys((r.name for r in exported), 0)
@@ -108,47 +103,34 @@ def export(
         objects = {r.name: compile_routine(r, chosen, precision) for r in exported}
         workspaces |= {n: o.workspace for n, o in objects.items()}
     if "source" in kinds:
-        text, needed = c_source(exported, precision, f"{texts.name}.h", texts.title)
+        text, needed = c_source(exported, precision, f"{name}.h", title)
         workspaces = {n: max(size, needed[n]) for n, size in workspaces.items()}
-        contents[f"{texts.name}.c"] = text.encode()
-    head = header(texts.name, texts.title, exported, precision, workspaces)
-    contents |= _binaries(kinds, objects, texts, chosen)
+        contents[f"{name}.c"] = text.encode()
+    head = header(name, title, exported, precision, workspaces)
+    contents |= _binaries(kinds, objects, name, chosen)
     if "cmake" in kinds:
-        contents["CMakeLists.txt"] = _cmake(texts.name, kinds).encode()
-    return _write(Path(folder), {f"{texts.name}.h": head.encode(), **contents})
+        contents["CMakeLists.txt"] = _cmake(name, kinds).encode()
+    return _write(Path(folder), {f"{name}.h": head.encode(), **contents})
 
 
-class _Options(NamedTuple):
-    """Options of `export`."""
-
-    name: str | None
-    files: str | Sequence[str]
-    target: str | ExportTarget
-    precision: str
-    prefix: str
-    interface: str
-
-
-def _export_standalone(controller: Controller, folder: Path, options: _Options) -> list[Path]:
-    """Write the kernel of a controller; the default of `files` is a static library."""
-    kinds = ["static"] if options.files is FILES else _kinds(options.files, options.interface, options.precision)
-    if options.precision != "double" or options.interface != "c":
-        raise ValueError("export: controllers have double precision, and a plain C interface")
+def _export_standalone(
+    controller: Controller, folder: Path, kinds: Sequence[str], prefix: str, name: str | None, chosen: ExportTarget
+) -> list[Path]:
+    """Write the kernel of a controller."""
     robot = controller.robot
-    name = check_file_name(options.prefix + (options.name or plain_name(robot.name) or "featherweight"))
-    chosen = find_target(options.target, options.precision)
+    name = check_file_name(prefix + (name or plain_name(robot.name) or "featherweight"))
     exported = controller.standalone()
-    texts = _Texts(name, _title(name, robot, chosen), options.precision)
+    title = _title(name, robot, chosen)
     workspace, contents = 0, {f"{name}.h": b""}
     if {"object", "static", "shared"} & {*kinds}:
         code = compile_standalone(name, exported, chosen)
         workspace = code.workspace
-        contents |= _binaries(kinds, {name: ObjectCode(code.data, code.symbols, code.workspace)}, texts, chosen)
+        contents |= _binaries(kinds, {name: code}, name, chosen)
     if "source" in kinds:
-        source = standalone_source(name, texts.title, exported)
+        source = standalone_source(name, title, exported)
         workspace = max(workspace, source.workspace)
         contents[f"{name}.c"] = source.text.encode()
-    contents[f"{name}.h"] = standalone_header(name, texts.title, exported, workspace).encode()
+    contents[f"{name}.h"] = standalone_header(name, title, exported, workspace).encode()
     if "cmake" in kinds:
         contents["CMakeLists.txt"] = _cmake(name, kinds).encode()
     return _write(folder, contents)
@@ -168,33 +150,31 @@ def _kinds(files: Sequence[str], interface: str, precision: str) -> Sequence[str
     return kinds
 
 
-def _texts(
-    name: str | None, robot: Described | None, target: ExportTarget, precision: str, exported: Sequence[Routine]
-) -> _Texts:
+def _library_name(name: str | None, robot: System | None, exported: Sequence[Routine]) -> str:
     taken = [r.name for r in exported]
     chosen = name or plain_name(robot.name if robot is not None else "", taken) or "featherweight"
     check_file_name(chosen)
     if {chosen, guard_of(chosen)} & {*taken}:
         raise ValueError(f"export: the library and a function are both called {chosen!r}: give the library another name")
-    return _Texts(chosen, _title(chosen, robot, target), precision)
+    return chosen
 
 
-def _title(name: str, robot: Described | None, target: ExportTarget) -> str:
+def _title(name: str, robot: System | None, target: ExportTarget) -> str:
     """Return the comment at the start of each file."""
     what = "" if target.name == "host" else f" for {target.name} ({target.what})" if target.what else f" for {target.name}"
     return title_of(name, what, robot)
 
 
-def _binaries(kinds: Sequence[str], objects: Mapping[str, ObjectCode], texts: _Texts, target: ExportTarget) -> dict[str, bytes]:
+def _binaries(kinds: Sequence[str], objects: Mapping[str, ObjectCode], name: str, target: ExportTarget) -> dict[str, bytes]:
     contents: dict[str, bytes] = {}
     named = {f"{n}.o": o for n, o in objects.items()}
+    members = {n: o.data for n, o in named.items()}
     if "object" in kinds:
-        contents |= {n: o.data for n, o in named.items()}
+        contents |= members
     if "static" in kinds:
-        members = {n: o.data for n, o in named.items()}
-        contents[f"lib{texts.name}.a"] = static_library(members, {n: o.symbols for n, o in named.items()})
+        contents[f"lib{name}.a"] = static_library(members, {n: o.symbols for n, o in named.items()})
     if "shared" in kinds:
-        file = f"lib{texts.name}{shared_suffix(target)}"
+        file = f"lib{name}{shared_suffix(target)}"
         contents[file] = link_shared([o.data for o in objects.values()], file, target)
     return contents
 

@@ -410,7 +410,7 @@ class FunctionSource:
             return
         self.line(f"{self.value(s.value, True).text};")
 
-    def choose(self, s: If) -> None:
+    def if_statement(self, s: If) -> None:
         test = self.value(s.test)
         if not s.then and s.otherwise:
             self.line(f"if (!{test.within(UNARY)}) {{")
@@ -478,13 +478,13 @@ class FunctionSource:
         if used:
             self.line(f"{done}:;")
 
-    def leave(self, s: Break) -> None:
-        self.line(self.loops[-1].go(self.loops[-1].done, "break;"))
+    def break_statement(self, s: Break) -> None:
+        self.line(self.loops[-1].jump(self.loops[-1].done, "break;"))
 
-    def go_on(self, s: Continue) -> None:
-        self.line(self.loops[-1].go(self.loops[-1].following, "continue;"))
+    def continue_statement(self, s: Continue) -> None:
+        self.line(self.loops[-1].jump(self.loops[-1].following, "continue;"))
 
-    def give(self, s: Return) -> None:
+    def return_statement(self, s: Return) -> None:
         self.line(f"return {self.value(s.value, True).text};" if has_words(self.plan.result) else "return;")
 
     def store(self, s: Store) -> None:
@@ -742,15 +742,16 @@ class _Loop:
         self.done, self.following = done, following
         self.used: set[str] = set()
 
-    def go(self, label: str, otherwise: str) -> str:
+    def jump(self, label: str, otherwise: str) -> str:
         self.used.add(label)
         return f"goto {label};" if label else otherwise
 
 
 F = FunctionSource
 STATEMENTS: dict[type, Callable[[FunctionSource, Any], None]] = {
-    Assign: F.assign, Do: F.do, If: F.choose, For: F.loop_for, While: F.loop_while, Rounds: F.rounds, Break: F.leave,
-    Continue: F.go_on, Return: F.give, Store: F.store, Fill: F.fill, CopyArray: F.copy,
+    Assign: F.assign, Do: F.do, If: F.if_statement, For: F.loop_for, While: F.loop_while, Rounds: F.rounds,
+    Break: F.break_statement, Continue: F.continue_statement, Return: F.return_statement, Store: F.store, Fill: F.fill,
+    CopyArray: F.copy,
 }  # fmt: skip
 EXPRESSIONS: dict[type, Callable[[FunctionSource, Any], Code]] = {
     Constant: F.constant, Read: F.read, MakeTuple: F.make_tuple, TupleItem: F.item, Pick: F.pick, Field: F.field,

@@ -18,7 +18,7 @@ from .routine import Routine
 
 
 class ObjectCode(NamedTuple):
-    """Object code of a routine, compiled by LLVM."""
+    """Object code of a routine or a standalone kernel, compiled by LLVM."""
 
     data: bytes
     symbols: tuple[str, ...]  # global symbols
@@ -33,12 +33,13 @@ Entry = Callable[[Routine, Kernel, Type], Sequence[Function]]
 def compile_routine(routine: Routine, target: ExportTarget, precision: str, entry: Entry | None = None) -> ObjectCode:
     """Return one object file. Raises RuntimeError if the code would call library functions."""
     type = Type(precision, 1)
-    kernel = _kernel(routine, target, precision)
+    sizes, style = [y.size for y in routine.outputs], KernelStyle(linkage="internal", freestanding=True)
+    kernel = emit_for_one_state(routine.trace, routine.in_lanes, sizes, target, precision, style)
     functions = (entry or c_entry)(routine, kernel, type)
     machine = target.machine()
     with parsed(_module(kernel, functions, target, type), machine) as module:
         data = emitted(machine, module)
-    if needed := _needed(data):
+    if needed := undefined_symbols(data):
         raise RuntimeError(
             f"{routine.name}: code for {target.name} ({target.triple}, {target.cpu}) would call {', '.join(needed)}; "
             f"the processor has no instructions for {precision}: choose the other precision or other features"
@@ -51,17 +52,13 @@ def workspace_bytes(kernel: Kernel, precision: str) -> int:
     return kernel.workspace * ITEM_BYTES[precision] + CACHE_LINE if kernel.workspace else 0
 
 
-def _kernel(routine: Routine, target: ExportTarget, precision: str) -> Kernel:
-    """Emit the kernel that the function itself uses for one state, so that results are bitwise equal on the same processor."""
-    sizes = [y.size for y in routine.outputs]
-    style = KernelStyle(linkage="internal", freestanding=True)
-    return emit_for_one_state(routine.trace, routine.in_lanes, sizes, target, precision, style)
-
-
 def emit_for_one_state(
     trace: Trace, in_lanes: InLanes, sizes: Sequence[int], target: ExportTarget, precision: str, style: KernelStyle
 ) -> Kernel:
-    """Emit the kernel for one state, with derivatives in the lanes of the target where `in_lanes` has them."""
+    """Emit the kernel that a function uses for one state, so that results are bitwise equal on the same processor.
+
+    Derivatives are in the lanes of the target where `in_lanes` has them.
+    """
     lanes = target.lanes(precision)
     vectors = in_lanes(lanes) if lanes > 1 else None
     if vectors:
@@ -87,10 +84,7 @@ def c_entry(routine: Routine, kernel: Kernel, type: Type) -> list[Function]:
     f = Function("i32", routine.name, [*arguments, "ptr %workspace"], linkage="external")
     workspace = "null"
     if kernel.workspace:
-        f.branch(f.equal("%workspace", "null", "ptr"), "none", "some")
-        f.label("none")
-        f.ret("i32", "1")
-        f.label("some")
+        f.return_if(f.equal("%workspace", "null", "ptr"), "i32", "1")
         workspace = f.aligned("%workspace")
     for part in kernel.parts:
         f.call("void", f"@{part}", *arguments, f"ptr {workspace}")
@@ -100,6 +94,6 @@ def c_entry(routine: Routine, kernel: Kernel, type: Type) -> list[Function]:
     return [f, size]
 
 
-def _needed(data: bytes) -> list[str]:
+def undefined_symbols(data: bytes) -> list[str]:
     """Return the undefined functions of an object file; none are known for formats other than ELF."""
     return Elf(data).undefined if data[:4] == b"\x7fELF" else []

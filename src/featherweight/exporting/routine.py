@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from functools import cached_property
 from typing import Any, NamedTuple
 
 from ..engine.function import CompiledFunction
@@ -12,8 +11,6 @@ from ..engine.jacobian_trace import JacobianTrace
 from ..engine.program import Input, Output
 from ..engine.trace import Trace
 from .c_names import RESERVED, check_distinct, check_name
-
-SHOWN = 3  # functions in a message
 
 
 class Routine(NamedTuple):
@@ -76,7 +73,7 @@ def named_functions(
         if not isinstance(f, CompiledFunction):
             what = f" for {own!r}" if own else ""
             raise TypeError(
-                f"export: functions must be compiled functions of a robot; got {type(f).__name__}{what}{_its_functions(f)}"
+                f"export: functions must be compiled functions, such as robot.forward_dynamics; got {type(f).__name__}{what}"
             )
         name = check_name(prefix + own, "the function")
         if name in named:
@@ -93,14 +90,3 @@ def _routine(name: str, f: CompiledFunction[Any]) -> Routine:
     if empty:
         raise ValueError(f"export: {f.name} has {empty[0]} without elements, but C has no empty arrays")
     return Routine(name, p.inputs, p.outputs, f.trace, p.in_lanes, f.__doc__ or "")
-
-
-def _its_functions(thing: object) -> str:
-    """Return the end of a message that names some compiled functions of an object, which may be what is meant."""
-    named = [
-        name
-        for owner in type(thing).__mro__
-        for name, x in vars(owner).items()
-        if not name.startswith("_") and isinstance(x, cached_property) and "CompiledFunction" in str(x.func.__annotations__)
-    ]
-    return f"; it has the functions {', '.join(named[:SHOWN])}{', …' * (len(named) > SHOWN)}" if named else ""

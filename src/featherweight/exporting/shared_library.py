@@ -1,4 +1,4 @@
-"""A small linker of shared libraries for Linux, from object files without dependencies, so that no compiler is needed.
+"""Shared libraries of object files without dependencies: a small linker for Linux, or else a system linker.
 
 The file has three parts in memory: read-only data (headers, tables of symbols, constants), code, and the dynamic section, which
 loaders write to. Addresses within the code are relative to it, so the loader relocates nothing.
@@ -6,15 +6,21 @@ loaders write to. Addresses within the code are relative to it, so the loader re
 
 from __future__ import annotations
 
+import shutil
 import struct
+import subprocess
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from .elf import ALLOCATED, EXECUTABLE, FUNCTION, GLOBAL, OBJECT, WRITABLE, Elf, Symbol
+from .export_targets import ExportTarget
 
 PAGE = 0x10000  # largest page size of AArch64; pages of x86-64 are smaller
 HASH, STRINGS, SYMBOLS, STRINGS_SIZE, SYMBOL_SIZE, NAME = 4, 5, 6, 10, 11, 14
 LINKED = {"x86-64": 0x3E, "AArch64": 0xB7}
+_OWN = ("x86_64", "aarch64")  # these processors in LLVM's notation
 
 
 class _Placed(NamedTuple):
@@ -230,3 +236,59 @@ _PATCHES: dict[str, dict[int, _Patch]] = {
         **dict.fromkeys((282, 283), _bits(0, 26, 2)),
     },
 }
+
+
+# targets
+
+
+def shared_suffix(target: ExportTarget) -> str:
+    """Return the suffix of the file names of shared libraries."""
+    return ".dylib" if _is_mac(target) else ".so"
+
+
+def links_itself(target: ExportTarget) -> bool:
+    """Return whether the small linker supports a target."""
+    return "linux" in target.triple and target.triple.partition("-")[0] in _OWN
+
+
+def link_shared(objects: Sequence[bytes], name: str, target: ExportTarget) -> bytes:
+    """Return a shared library for a target.
+
+    Raises ValueError for a target without shared libraries, or if no linker for it is installed.
+    """
+    arch = target.triple.partition("-")[0]
+    if links_itself(target):
+        return link(objects, name)
+    if "-none-" in target.triple:
+        raise ValueError(f"target {target.name} has no shared libraries: export a static library or objects")
+    for command in _commands(target, arch, name):
+        if shutil.which(command[0]):
+            return _run(command, objects)
+    tried = ", ".join(command[0] for command in _commands(target, arch, name))
+    raise ValueError(
+        f"target {target.name}: a shared library needs a linker for {target.triple}, but none of {tried} is installed; "
+        "install one, or export a static library and link it on the target"
+    )
+
+
+def _commands(target: ExportTarget, arch: str, name: str) -> list[list[str]]:
+    if _is_mac(target):
+        return [["cc", "-dynamiclib", "-install_name", f"@rpath/{name}"]]
+    gnu = "arm-linux-gnueabihf" if arch.startswith("arm") else f"{arch}-linux-gnu"
+    return [[linker, "-shared", "-soname", name] for linker in ("ld.lld", f"{gnu}-ld")]
+
+
+def _is_mac(target: ExportTarget) -> bool:
+    return "apple" in target.triple
+
+
+def _run(command: Sequence[str], objects: Sequence[bytes]) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder, f"{k}.o") for k in range(len(objects))]
+        for path, data in zip(paths, objects, strict=True):
+            path.write_bytes(data)
+        out = Path(folder, "out")
+        done = subprocess.run([*command, "-o", out, *paths], capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RuntimeError(f"{command[0]} failed to link: {done.stderr.strip()}")
+        return out.read_bytes()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from ..array_types import Array
 from ..engine import cache
@@ -14,13 +14,11 @@ from ..engine.backends.llvm.ir import CACHE_LINE, Function, Type
 from ..engine.backends.llvm.jit import compile_together, host
 from ..engine.backends.llvm.loop import assemble, emit_loop_in_workspace
 from ..engine.loops.standalone import ANY, POSITIVE, Port, StandaloneLoop, Status
+from ..robot.system import System
 from ..version import __version__
-from .elf import Elf
 from .export_targets import ExportTarget, this_machine
-from .header import Described
-from .object_code import emit_for_one_state
-from .packed_words import Copy
-from .standalone_image import Code, Image
+from .object_code import ObjectCode, emit_for_one_state, undefined_symbols
+from .standalone_image import Code, Copy, Image
 
 NOT_READY, BAD_INPUT = -1, -2
 STATUS_OF_ALL = (
@@ -37,19 +35,11 @@ class Controller(Protocol):
     """An object that says what a program without Python needs, for a robot."""
 
     @property
-    def robot(self) -> Described: ...
+    def robot(self) -> System: ...
     def standalone(self) -> StandaloneLoop: ...
 
 
-class StandaloneObject(NamedTuple):
-    """An object file, its global symbols, and the bytes of the workspace."""
-
-    data: bytes
-    symbols: tuple[str, ...]
-    workspace: int
-
-
-def compile_standalone(name: str, exported: StandaloneLoop, target: ExportTarget) -> StandaloneObject:
+def compile_standalone(name: str, exported: StandaloneLoop, target: ExportTarget) -> ObjectCode:
     """Return the object file of a kernel whose functions in C begin with a name.
 
     Raises NotImplementedError for a kernel that calls functions in Python, and RuntimeError for one that calls libraries.
@@ -74,10 +64,9 @@ def compile_standalone(name: str, exported: StandaloneLoop, target: ExportTarget
         lambda: compile_together(loop, others, further, symbols, target.machine()),
         "standalone", loop, others, further, symbols, target, host().llvm,
     )  # fmt: skip
-    needed = Elf(data).undefined if data[:4] == b"\x7fELF" else []
-    if missing := [x for x in needed if not x.startswith(HELPERS)]:
+    if missing := [x for x in undefined_symbols(data) if not x.startswith(HELPERS)]:
         raise RuntimeError(f"{name}: code for {target.name} ({target.triple}) would call {', '.join(missing)}")
-    return StandaloneObject(data, tuple(symbols), size + CACHE_LINE)
+    return ObjectCode(data, tuple(symbols), size + CACHE_LINE)
 
 
 def _arguments(exported: StandaloneLoop) -> int:
@@ -246,7 +235,7 @@ def _entry(result: str, name: str, arguments: Sequence[str]) -> Function:
 def _reset(name: str, image: Image, names: dict[tuple[int, bool], str]) -> Function:
     """Return `int NAME_reset(void *workspace)`."""
     f = _entry("i32", f"{name}_reset", ["ptr %workspace"])
-    _refuse_null(f)
+    f.return_if(f.equal("%workspace", "null", "ptr"), "i32", str(NOT_READY))
     base = f.aligned("%workspace")
     with f.loop(len(image.content) // 8) as i:
         f.store("i64", 0, base, i)
@@ -274,20 +263,12 @@ def _loaded32(f: Function, array: str, index: str) -> str:
     return f.cast("zext", "i32", f.load("i32", array, index), "i64")
 
 
-def _refuse_null(f: Function) -> None:
-    f.branch(f.equal("%workspace", "null", "ptr"), "none", "some")
-    f.label("none")
-    f.ret("i32", str(NOT_READY))
-    f.label("some")
-
-
 def _tick(name: str, exported: StandaloneLoop, image: Image) -> Function:
     """Return `int NAME_tick(void *workspace, const NAME_input *input, NAME_output *output)`."""
     f = _entry("i32", f"{name}_tick", ["ptr %workspace", "ptr %input", "ptr %output"])
-    _refuse_null(f)
+    f.return_if(f.equal("%workspace", "null", "ptr"), "i32", str(NOT_READY))
     base = f.aligned("%workspace")
-    f.branch(f.equal(f.load("i64", base), MARK), "ready", "none")
-    f.label("ready")
+    f.return_if(f.negation(f.equal(f.load("i64", base), MARK)), "i32", str(NOT_READY))
     given = [*_places("%input", exported.inputs, f)]
     for port, source in given:
         _check(f, port, source)

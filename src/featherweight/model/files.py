@@ -43,6 +43,7 @@ def is_mesh_there(path: str) -> bool:
 
 
 POINTER, LONGEST_POINTER = b"version https://git-lfs.github.com/spec/", 1024  # first and most bytes
+SOUGHT = " (robot.report() lists the folders that were searched)"
 FETCH = "a pointer of Git LFS, not the file; fetch the file by `git lfs pull`"
 
 
@@ -57,7 +58,8 @@ def is_pointer(path: str) -> bool:
 def read_mesh(path: str) -> bytes:
     """Return the content of a mesh file. Raises ValueError, which names the file, for one that is missing or unreadable."""
     if not is_mesh_there(path):
-        raise ValueError(f"{path}: {FETCH if not isinstance(path, MissingFile) and is_pointer(path) else 'no such file'}")
+        missing = isinstance(path, MissingFile)
+        raise ValueError(f"{path}: {FETCH if not missing and is_pointer(path) else 'no such file'}{SOUGHT * missing}")
     try:
         return read_regular(path)
     except OSError as error:

@@ -76,9 +76,12 @@ class Controller:
         self._use = Use(f"the controller of {ocp.robot.name!r}", "make one for each thread, such as copy.copy(controller)")
         self._given: tuple[Any, Any] | None = None
         self._parameters: Array = np.zeros(0)
-        self._step, self._driven = float(ocp.dt.max()), list(ocp.driven)
+        self._step = float(ocp.dt.max())
         self._works = self._made()
         self.reset()
+
+    def __repr__(self) -> str:
+        return f"<Controller of {self.ocp.robot.name!r}: {self.ocp.knots} knots, a tick each {self.period:g} s>"
 
     def _made(self) -> list[Workspace]:
         """Return workspaces for the windows of the problem."""
@@ -142,12 +145,7 @@ class Controller:
         q, v = checked_state("Controller", self.ocp.robot, time, q, v)
         if time >= self.time + self.period * (1.0 - 1e-9) or time < self.time:
             self._solve(time, q, v)
-        u = self._work.follow((time, self.time, self._step), q, v, self.ocp.control_limits)
-        tau = np.zeros(self.ocp.robot.nv)
-        if self.ocp.actuators:
-            return tau, u
-        tau[self._driven] = u
-        return tau
+        return inputs_of(self.ocp, self._work.follow((time, self.time, self._step), q, v, self.ocp.control_limits))
 
     @exclusive
     def update(self, time: float, q: ArrayLike, v: ArrayLike) -> None:
@@ -188,6 +186,15 @@ class Controller:
         except BaseException:  # Ctrl-C: the tick is not complete
             self.time, self._knot = -math.inf, 0  # as `reset`
             raise
+
+
+def inputs_of(ocp: OptimalControl, u: Vector) -> Any:
+    """Return joint forces (nv,) for controls, or with actuators (zeros, the controls)."""
+    tau = np.zeros(ocp.robot.nv)
+    if ocp.actuators:
+        return tau, u
+    tau[list(ocp.driven)] = u
+    return tau
 
 
 def checked_state(owner: str, robot: Robot, time: float, q: ArrayLike, v: ArrayLike) -> tuple[Vector, Vector]:

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -34,7 +35,6 @@ from ..checks import (
     one_of,
     real_array,
     shown,
-    warn_caller,
 )
 from ..engine.threads import check_threads, processors, share_out
 from ..model.position_drives import PD
@@ -47,7 +47,6 @@ from ..robot.trajectory import Contacts, Trajectory, joint_names
 from ..simulation.arguments import check_count, check_robot, parts_of, with_unit_rotations
 from ..simulation.simulation import Simulation
 from ..summaries import SeveralListed, summarized
-from .contact_points import contacts_in_world
 from .drives import actuator_list, control_bounds, drives_of, force_bounds, joint_drives
 from .laws import costs_of_rows
 from .layout import Layout, Motion, Results, numbers_of
@@ -112,12 +111,6 @@ class Plan(NamedTuple):
     multipliers: Any = None  # (..., rows) derivatives of the cost by the rows of all knots; of constraints their forces
     dt: Any = None  # (..., knots) time steps [s]
 
-    @property
-    def steps(self) -> Any:
-        """The time steps by the name of the last version."""
-        warn_caller("Plan.steps is called 'dt' now; the old name ends with the next version", DeprecationWarning)
-        return self.dt
-
 
 @summarized
 class CostGradient(NamedTuple):
@@ -126,19 +119,6 @@ class CostGradient(NamedTuple):
     u: Matrix  # (knots, nu)
     q: Vector  # (nv,)
     v: Vector  # (nv,)
-
-
-class Given(NamedTuple):
-    """A term as the user added it, for any part of the cycle."""
-
-    term: Any
-    name: str
-    weight: Array  # (knots + 1,); zero at other knots
-    constraint: bool
-    low: Any
-    high: Any
-    exact: bool
-    contacts: tuple[BilateralContact, ...] | None  # if only phases with these contacts have the term
 
 
 class Window(NamedTuple):
@@ -287,7 +267,7 @@ class OptimalControl:
         if not simulation:
             self.passive.warn()
         self.integrator = integrator
-        self._terms: list[Given] = []
+        self._terms: list[Added] = []  # for any part of the cycle
         self.control_limits = np.full(self.nu, -np.inf), np.full(self.nu, np.inf)
         """The least and greatest controls (nu,) by `limit`."""
         self._stages: dict[Any, Any] = {}
@@ -317,12 +297,6 @@ class OptimalControl:
         """The time step of each knot and impact of a plan [s], 0 for an impact; the longest one if the step is free."""
         spans = self._spans()
         return np.repeat([span.step for span in spans], [span.knots for span in spans])
-
-    @property
-    def steps(self) -> Vector:
-        """The time steps by the name of the last version."""
-        warn_caller("OptimalControl.steps is called 'dt' now; the old name ends with the next version", DeprecationWarning)
-        return self.dt
 
     def _spans(self, begin: int = 0) -> list[Span]:
         """Return the spans of knots with the same contacts; if phases repeat, from a knot of the cycle on."""
@@ -500,7 +474,7 @@ class OptimalControl:
         wide = as_numbers(high)
         if not constraint and (wide is None or not (wide > 0.0).all() or not wide.size):
             raise ValueError(f"OptimalControl: the width of {name!r} must be positive; got {high!r}")
-        made = Given(term, name, np.where(mask, given, 0.0), constraint, low, high, exact, contacts)
+        made = Added(term, name, np.where(mask, given, 0.0), constraint, low, high, exact, contacts)
         windows = [self._spans(k) for k in range(self.period if self.repeats else 1)]
         if not any((mask[numbers_of(spans)] & self._existing(made, spans)).any() for spans in windows):
             raise ValueError(f"OptimalControl: {name!r} applies to none of the knots {at!r}: its quantities do not exist there")
@@ -521,7 +495,7 @@ class OptimalControl:
             mask[numbers] = True
         return mask
 
-    def _existing(self, x: Given, spans: Sequence[Span]) -> Array:
+    def _existing(self, x: Added, spans: Sequence[Span]) -> Array:
         """Return a mask of the knots at which the quantities of a term exist."""
         counts, needed = [span.knots for span in spans], quantities(x.term)
         mask = np.ones(sum(counts) + 1, bool)
@@ -535,10 +509,9 @@ class OptimalControl:
             mask &= ~np.append(np.repeat([span.impact for span in spans], counts), False)  # impacts have no acceleration
         return mask
 
-    def _weighted(self, x: Given, spans: Sequence[Span]) -> Added:
+    def _weighted(self, x: Added, spans: Sequence[Span]) -> Added:
         """Return a term with weights of zero at knots where its quantities do not exist."""
-        weight = np.where(self._existing(x, spans), x.weight[numbers_of(spans)], 0.0)
-        return Added(x.term, x.name, weight, x.constraint, x.low, x.high, x.exact)
+        return x._replace(weight=np.where(self._existing(x, spans), x.weight[numbers_of(spans)], 0.0))
 
     # solutions
 
@@ -968,3 +941,19 @@ def check_penalty(owner: str, penalty: object) -> None:
 def check_problem(owner: str, ocp: object) -> None:
     """Raise TypeError unless an object is a problem."""
     argument(f"{owner}: ocp", ocp, PROBLEM)
+
+
+def contacts_in_world(robot: Robot, contacts: Sequence[BilateralContact], q: Array, force: Array) -> Contacts:
+    """Return points and forces (k n, 3) of n contacts at q (k, nq), those of one configuration together.
+
+    `force` (k, rows) is on the axes of the contact frames.
+    """
+    if not contacts:
+        return Contacts(np.zeros((0, 3)), np.zeros((0, 3)))
+    T = np.asarray(robot.frame_placement([c.frame for c in contacts])(q))  # (k, n, 4, 4)
+    origins, turns = np.array([c.pose.p for c in contacts]), np.array([c.pose.R for c in contacts])
+    ends = accumulate((c.size for c in contacts), initial=0)
+    own = [force[:, i : i + c.size] @ c.matrix[:, :3] for c, i in zip(contacts, ends, strict=False)]
+    points = T[..., :3, 3] + np.einsum("knij,nj->kni", T[..., :3, :3], origins)
+    forces = np.einsum("knij,njl,knl->kni", T[..., :3, :3], turns, np.stack(own, axis=1))
+    return Contacts(points.reshape(-1, 3), forces.reshape(-1, 3))

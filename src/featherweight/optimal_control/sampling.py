@@ -24,7 +24,7 @@ from ..engine.threads import processors, share_out
 from ..names import knows_keywords
 from ..simulation import Simulation
 from ..simulation.arguments import check_count, check_options
-from .controller import checked_numbers, checked_state
+from .controller import checked_numbers, checked_state, inputs_of
 from .drives import control_bounds
 from .problem import OptimalControl, check_penalty, check_problem
 from .sampled_motions import AT_ONCE
@@ -163,11 +163,7 @@ class SamplingController:
         if self.plan is None or time < self._time or time >= self._time + self._step * (1.0 - 1e-9):
             self._update(time, q, v)
         assert self.plan is not None
-        tau = np.zeros(self.ocp.robot.nv)
-        if self.ocp.actuators:
-            return tau, self.plan[0]
-        tau[list(self.ocp.driven)] = self.plan[0]
-        return tau
+        return inputs_of(self.ocp, self.plan[0])
 
     @exclusive
     def update(self, time: float, q: ArrayLike, v: ArrayLike) -> None:

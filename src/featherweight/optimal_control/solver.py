@@ -164,6 +164,9 @@ def solve(s: Solver, k: int, pause: int, most: int) -> int:
             cost = s.trials.cost[best]
             if best <= 1:
                 damping = LESS * damping if damping > LEAST_DAMPING else 0.0
+        elif in_tick and solved:
+            status = CONVERGED  # rounding errors reject steps; more damping would only spoil the feedback
+            break
         elif not nearly:
             damping = max(LEAST_DAMPING, MORE * damping)
             if damping > MOST_DAMPING:

@@ -15,6 +15,7 @@ from ..algorithms.knots import root_two
 from ..array_types import Array
 from ..checks import ARRAY, CHECKED_LATER, Refused, checked
 from ..model.types import AnyFrame
+from ..robot.constraints.contact import BilateralContact
 from ..robot.inverse_kinematics.tasks import IkTask
 
 BY = ("q", "v", "u", "tau", "a", "force")  # quantities on which functions may depend
@@ -172,6 +173,7 @@ class Added(NamedTuple):
     low: Any
     high: Any  # upper bound of a constraint; width of a cost's Huber function
     exact: bool  # whether second derivatives of its rows are added to the Hessian
+    contacts: tuple[BilateralContact, ...] | None = None  # if only phases with these contacts have the term
 
 
 def for_rows(name: str, what: str, x: ArrayLike, rows: int, weights: bool = False) -> Array:

@@ -14,7 +14,7 @@ import numpy as np
 from ..algorithms.knots import Drive
 from ..array_types import Array
 from ..contact.branches import padded
-from ..engine.function import CompiledFunction
+from ..engine.function import traced
 from ..engine.loops.kernels import CompiledLoop, Table, aligned_numbers, machine_call
 from ..engine.loops.prepared_calls import batch_calls, prepared_call
 from ..engine.threads import fitting
@@ -111,6 +111,7 @@ class Workspace:
 
     def __init__(self, layout: Layout, steps: SimulatedSteps | None = None, without_python: bool = False) -> None:
         self.layout, self.simulated = layout, None if steps is None else SimulatedKnots(steps)
+        self.difference, self.integrate = traced(layout.robot.difference), traced(layout.robot.step_functions.integrate)
         knots, m, nq, n = layout.knots, layout.system.controls, layout.robot.nq, layout.robot.nv
         total, width, blocks, free = int(layout.rows[-1]), 2 * n + m, layout.system.apart, int(layout.system.free)
         exact_steps = int(layout.system.exact)
@@ -166,7 +167,7 @@ class Workspace:
 
     def _calls(self, l: Linear, t: Trials, ahead: tuple[Array, ...], motion: Array) -> tuple[Calls, list[Any]]:
         """Return the calls of compiled functions, and the objects that must live as long."""
-        layout, robot, z = self.layout, self.layout.robot, self.horizon
+        layout, z = self.layout, self.horizon
         ahead_q, _, apart = ahead
         free, by_step = int(layout.system.free), self.memory.slopes.by_step
         side = Motions(t.q, t.v, t.u[..., free:], t.row)
@@ -201,11 +202,10 @@ class Workspace:
                 fixed += [*found.values(), *each.values()]
                 steps += [(stage.stages, arrays | found), (stage.accelerations, each)]
         away = [
-            (robot.difference, {"q0": side_by_side(z.q, TRIALS), "q1": t.q, "velocity": t.away}),
-            (robot.difference, {"q0": z.q[1:], "q1": ahead_q, "velocity": apart}),
+            (self.difference, {"q0": side_by_side(z.q, TRIALS), "q1": t.q, "velocity": t.away}),
+            (self.difference, {"q0": z.q[1:], "q1": ahead_q, "velocity": apart}),
         ]
-        integrate = robot.step_functions.integrate
-        closing = [(integrate, {"q": t.reached, "v": t.gap, "result": t.q})]
+        closing = [(self.integrate, {"q": t.reached, "v": t.gap, "result": t.q})]
         made, kept = [], []
         for group in (look, slopes, curvature, steps, tried, away, closing):
             lists = [in_order(function, arrays) if arrays else [] for function, arrays in group]
@@ -288,7 +288,7 @@ class Workspace:
     def _follow(self) -> tuple[Following, Callable[[], int]]:
         f = self.following([])
         table = Table(f)
-        return f, prepared_call(FOLLOW.for_tables(table), table.address, 0, kept=(table, self.layout.robot.difference))
+        return f, prepared_call(FOLLOW.for_tables(table), table.address, 0, kept=(table, self.difference))
 
     @cached_property
     def rest(self) -> Rest:
@@ -305,10 +305,7 @@ class Workspace:
         lower, upper = map(np.array, bounds)
         q, v, tau = np.zeros(robot.nq), np.zeros(robot.nv), np.zeros(robot.nv)
         roots = layout.first_roots(layout.steps) if layout.system.free else np.zeros(0)
-        hold = passive.holding_force
-        if hold.address is None:  # interpreted
-            hold = CompiledFunction(hold.program, "traced")
-        call = machine_call(hold, q, tau)
+        call = machine_call(traced(passive.holding_force), q, tau)
         return Rest(call, q, v, tau, velocity, position, shares, force, stiffness, gain, lower, upper, roots)
 
     @cached_property
@@ -318,11 +315,10 @@ class Workspace:
             return None
         robot, z = self.layout.robot, self.horizon
         start, goal, opened = np.zeros((3, robot.nq))
-        apart, steps = np.zeros(robot.nv), robot.step_functions
-        difference, integrate = (
-            machine_call(robot.difference, start, goal, apart), machine_call(steps.integrate, start, apart, opened)
-        )  # fmt: skip
-        close = machine_call(steps.closing_step, opened, goal)
+        apart = np.zeros(robot.nv)
+        difference = machine_call(self.difference, start, goal, apart)
+        integrate = machine_call(self.integrate, start, apart, opened)
+        close = machine_call(robot.step_functions.closing_step, opened, goal)
         memory = z.q.copy(), z.v.copy(), z.u.copy()
         return Interpolation(z, *memory, difference, start, goal, apart, integrate, opened, close, np.zeros(1))
 
@@ -332,7 +328,7 @@ class Workspace:
         start, goal, q = np.zeros((3, robot.nq))
         apart, v, tau = np.zeros((3, robot.nv))
         lower, upper, u = np.zeros((3, m))
-        difference = machine_call(robot.difference, start, goal, apart)
+        difference = machine_call(self.difference, start, goal, apart)
         return Following(
             self.horizon, self.solver.linear.feedback, self.shifted.first_knots, int(self.layout.system.free), difference,
             start, goal, apart, np.zeros(2 * robot.nv), q, v, np.zeros(5), lower, upper, np.array(driven, np.int64), u, tau,

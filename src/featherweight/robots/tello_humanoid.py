@@ -17,7 +17,7 @@ from ..checks import checked
 from ..model.description import Description
 from ..model.types import Body, Closure, Inertia, Matrix, Vector
 from ..spatial import sincos
-from ..spatial.elementary import atan2, cos, sin
+from ..spatial.elementary import cos
 from .mit import ELBOW, SHOULDER_RX, SHOULDER_RY, SHOULDER_RZ
 from .parts import Part, joining, mirrored, robot_of_parts, rotors
 
@@ -150,28 +150,3 @@ def knee_ankle_differential(q: Any) -> Sequence[Any]:
         + 163349 / 6250000
     )
     return [bar, l1 - 0.5 * (y1 + y2)]
-
-
-def hip_rotors(gimbal: float, thigh: float) -> tuple[float, float]:
-    """Return the angles of rotors 1 and 2 at which `hip_differential` holds [rad]."""
-    s1, c1, s2, c2 = sin(gimbal), cos(gimbal), sin(thigh), cos(thigh)
-
-    def rotor(side: float) -> float:
-        a = 57 / 2500 - 8 * c1 * s2 / 625 - side * 7 * s1 / 625
-        b = -8 * c2 / 625
-        c = 49 * c1 / 5000 + 57 * c1 * s2 / 2500 + side * (399 * s1 / 20000 - 7 * s1 * s2 / 625) - 3021 / 160000
-        d = math.sqrt(a * a + b * b - c * c)
-        return RATIO * atan2(a * c - b * d, b * c + a * d)
-
-    return rotor(1.0), rotor(-1.0)
-
-
-def knee_ankle_rotors(shin: float, foot: float) -> tuple[float, float]:
-    """Return the angles of rotors 1 and 2 at which `knee_ankle_differential` holds [rad]."""
-    tilt, beta = math.pi / 9, foot + math.radians(180 - 66)
-    a = -21 * sin(tilt) / 6250 - 7 * sin(beta) / 2500
-    b = 13 / 625 - 7 * cos(beta) / 2500 - 21 * cos(tilt) / 6250
-    e = 273 * cos(tilt) / 12500 + 91 * cos(beta) / 5000 - 147 * cos(tilt - beta) / 50000 - 163349 / 6250000
-    d = math.sqrt(a * a + b * b - e * e)
-    turned = atan2(b * d + a * e, b * e - a * d) - math.radians(180 - 59.16)
-    return RATIO * (shin - turned), RATIO * (shin + turned)

@@ -11,8 +11,7 @@ from ..extras import imports_from_extra
 if TYPE_CHECKING:
     from .film import save_film, save_picture
     from .offscreen import OffscreenScene, picture
-    from .simulation_window import view
-    from .window import Window
+    from .window import Window, view
 
 __all__ = ["OffscreenScene", "Window", "picture", "save_film", "save_picture", "view"]
 
@@ -20,13 +19,13 @@ _WINDOW = ("the window needs", "window", "fast_simplification", "trimesh", "vise
 _PICTURES = ("pictures need", "render", "fast_simplification", "trimesh", "PIL")
 _MODULES = {
     "Window": ("window", _WINDOW),
-    "view": ("simulation_window", _WINDOW),
+    "view": ("window", _WINDOW),
     "SimulationPictures": ("simulation_pictures", _PICTURES),
     "OffscreenScene": ("offscreen", _PICTURES),
     "picture": ("offscreen", _PICTURES),
-    "save_film": ("film", ("films need", "film", "PIL")),
-    "png_of": ("robot_picture", _PICTURES),
-    "save_motion": ("motion_film", _PICTURES),
+    "save_film": ("film", ("films need", "film", "fast_simplification", "trimesh", "PIL")),
+    "png_of": ("film", _PICTURES),
+    "save_motion": ("film", _PICTURES),
     "save_picture": ("film", _PICTURES),
     "plot_motion": ("motion_chart", ("charts need", "cli", "matplotlib")),
 }

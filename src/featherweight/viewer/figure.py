@@ -25,6 +25,10 @@ SMALL = 0.01  # [m]: radius of the ball that represents a body without mass
 THIN = 2e-3  # [m]: least side of a box as drawn
 
 
+FIELD = 0.7  # [rad] vertical field of view
+AWAY = np.array([0.80, 0.55, 0.28]) / np.linalg.norm([0.80, 0.55, 0.28])  # direction from a robot to the first camera
+
+
 class Layer(StrEnum):
     """Selection of the shapes to draw."""
 
@@ -133,6 +137,25 @@ class Figure:
         """Return the parts, with simplified meshes if they have too many triangles."""
         light = iter(lighter([p.mesh for p in parts if not p.exact], self.faces))
         return [p if p.exact else p._replace(mesh=next(light)) for p in parts]
+
+
+def extent(points: Array) -> Array:
+    """Return the least and greatest coordinates (2, 3) of points (..., 3)."""
+    points = points.reshape(-1, 3)
+    return np.array([points.min(axis=0), points.max(axis=0)]) if len(points) else np.zeros((2, 3))
+
+
+def extent_of_robot(moving: Array, standing: Array) -> Array:
+    """Return the extent (2, 3) of moving points, and of those that stand if they are a foot, and not a landscape."""
+    found = extent(moving)
+    if standing.size and np.ptp(extent(standing), axis=0).max() <= np.ptp(found, axis=0).max():
+        found = extent(np.concatenate([moving.reshape(-1, 3), standing.reshape(-1, 3)]))
+    return found
+
+
+def cell_of(size: float) -> float:
+    """Return the side of the squares of the ground [m]: 0.5 m for robots of a few metres."""
+    return float(0.5 * 10.0 ** np.round(np.log10(size / 2.0)))
 
 
 def _surfaces(parts: list[_BodyPart]) -> dict[str | None, list[BodySurface]]:

@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy as np
 import viser
+import viser.transforms as tf
 from numpy.typing import ArrayLike
 
 from ..array_types import Array
+from ..model.description import Description
+from ..model.triangles import homogeneous_matrix
+from ..model.types import WORLD, Pose
+from ..robot.closed import ClosedRobot
 from ..robot.robot import Robot
-from .loop_lines import loop_lines
-from .poses import quaternions
 
 FORCE, CENTER, LOOP, COUPLING = (0, 150, 70), (250, 190, 30), (200, 30, 160), (30, 90, 220)
 WEIGHT = 0.35  # length of the arrow for a force equal to the robot's weight, relative to the robot's size
@@ -48,7 +51,7 @@ class MarkNodes:
             node.visible = visible
         if self._at is not None:
             self.move(*self._at)
-        self.push(*self._contacts)
+        self.draw_contacts(*self._contacts)
 
     def like(self, other: MarkNodes) -> None:
         """Show the same marks as another scene, at the same scale."""
@@ -69,7 +72,7 @@ class MarkNodes:
             for node, ends in zip(nodes, loop_lines(self.robot, placements).values(), strict=True):
                 node.points = ends
 
-    def push(self, points: ArrayLike | None, forces: ArrayLike | None) -> None:
+    def draw_contacts(self, points: ArrayLike | None, forces: ArrayLike | None) -> None:
         """Draw contact forces (n, 3) [N] as arrows that start at points (n, 3) [m]."""
         self._contacts = points, forces
         arrows = self._arrows(points, forces)
@@ -83,7 +86,7 @@ class MarkNodes:
     def scale_forces(self, scale: float) -> None:
         """Scale the arrows of forces."""
         self.force_scale = scale
-        self.push(*self._contacts)
+        self.draw_contacts(*self._contacts)
 
     def _arrows(self, points: ArrayLike | None, forces: ArrayLike | None) -> Array:
         """Return the ends (n, 2, 3) of the arrows."""
@@ -153,3 +156,65 @@ class MarkNodes:
             self.scene.add_line_segments(f"/marks/{name}", ends, colors[name], thickness=3.0, thickness_units="screen")
             for name, ends in lines.items()
         ]
+
+
+def quaternions(R: ArrayLike) -> Array:
+    """Convert rotations (..., 3, 3) to unit quaternions (..., 4), scalar first, as viser has them."""
+    return np.asarray(tf.SO3.from_matrix(np.asarray(R)).wxyz)
+
+
+# loops and couplings, as lines and as text
+
+
+def loop_lines(robot: Robot, placements: dict[str, Array]) -> dict[str, Array]:
+    """Return the ends (n, 2, 3) [m] of the lines of "loops" and of "couplings", for placements (4, 4) of the bodies.
+
+    A loop is drawn as a line from the origin of each of its two bodies to the loop's frame there, and a line between the two
+    frames, whose length is zero if the loop is closed. A coupling is a line between the bodies that two joints move. A robot
+    without loops or without couplings has no entry for them.
+    """
+    d = loop_description(robot)
+    if d is None:
+        return {}
+    loops, couplings = [], []
+    for loop in d.loops:
+        a, at_a = _origins(robot, loop.predecessor, loop.predecessor_frame, placements)
+        b, at_b = _origins(robot, loop.successor, loop.successor_frame, placements)
+        loops += [(a, at_a), (at_a, at_b), (at_b, b)]
+    child = {j.name: j.child for j in d.joints}
+    for c in d.couplings:
+        end, _ = _origins(robot, child[c.joint], Pose(), placements)
+        couplings += [(_origins(robot, child[name], Pose(), placements)[0], end) for name, _ in c.terms]
+    lines = {"loops": loops, "couplings": couplings}
+    return {name: np.array(ends, dtype=np.float32) for name, ends in lines.items() if ends}
+
+
+def loop_description(robot: Robot) -> Description | None:
+    """Return the description of a robot with loops or couplings; None for other robots."""
+    return robot.description if isinstance(robot, ClosedRobot) else None
+
+
+def _origins(robot: Robot, link: str | None, pose: Pose, placements: dict[str, Array]) -> tuple[Array, Array]:
+    """Return the origins of a link and of a frame on it, in the world frame."""
+    frame = next((f for f in robot.frames if f.name == link), None)
+    T = np.eye(4) if frame is None else homogeneous_matrix(frame.placement)
+    if frame is not None and frame.body is not None:
+        T = placements[frame.body] @ T
+    return T[:3, 3], (T @ homogeneous_matrix(pose))[:3, 3]
+
+
+def described_loops(robot: Robot) -> list[str]:
+    """Describe the loops and couplings of a robot, one line each."""
+    d = loop_description(robot)
+    if d is None:
+        return []
+    lines = [f"{loop.name}: {loop.type}, {loop.predecessor or WORLD} – {loop.successor}" for loop in d.loops]
+    for c in d.couplings:
+        terms = [
+            f"{coefficient:.4g} {name}" + (f"^{power}" if power > 1 else "")
+            for name, coefficients in c.terms
+            for power, coefficient in enumerate(coefficients, 1)
+            if coefficient
+        ]
+        lines.append(f"{c.joint} = {' + '.join([*terms, *([f'{c.offset:.4g}'] if c.offset else [])]) or '0'}")
+    return lines + [f"{c.name}: {', '.join(c.joints)}" for c in d.closures]

@@ -12,16 +12,14 @@ from numpy.typing import ArrayLike
 from ..array_types import Array, Vector
 from ..checks import array_of
 from ..model.triangles import height_surface, homogeneous_matrix
-from .figure import Figure, Layer
-from .marks import MarkNodes
-from .poses import quaternions
+from .figure import AWAY, FIELD, Figure, Layer, cell_of, extent_of_robot
+from .marks import MarkNodes, quaternions
 from .view_arguments import view_points
 
 WHITE, DIM, DARK = (255, 255, 255), (100, 100, 108), (20, 20, 26)
 LINES, STRIP = (190, 194, 200), 0.016  # the colour of the ground's lines, and their width in cells
 CELLS = 6  # cells of the ground on each side of its centre
-VIEW, DISTANCE = np.array([0.80, 0.55, 0.28]), 1.8  # initial camera position relative to the robot, in units of its size
-FIELD = 0.7  # [rad] vertical field of view
+DISTANCE = 1.8  # of the first camera from the robot, in units of its size
 
 _ShownSurface = tuple[Any, float | None]
 
@@ -29,11 +27,6 @@ _ShownSurface = tuple[Any, float | None]
 def _through(own: float | None, opacity: float) -> float | None:
     """Return the opacity of a surface; None for a solid surface, which is drawn faster."""
     return own if opacity >= 1.0 else opacity * (1.0 if own is None else own)
-
-
-def _extent(points: Array) -> Array:
-    """Return the least and greatest coordinates (2, 3) of points (n, 3)."""
-    return np.array([points.min(axis=0), points.max(axis=0)])
 
 
 class RobotScene:
@@ -86,7 +79,7 @@ class RobotScene:
                 node = self._nodes[name]
                 node.position, node.wxyz = position, turn
             self.marks.move(q, dict(zip(self._bodies, T, strict=True)))
-            self.marks.push(points, forces)
+            self.marks.draw_contacts(points, forces)
 
     def show_layer(self, layer: Layer) -> None:
         """Draw the shapes of a layer. Their triangles are sent when the layer is first shown."""
@@ -120,11 +113,8 @@ class RobotScene:
     @cached_property
     def box(self) -> Array:
         """The least and greatest coordinates (2, 3) [m] of the robot at the start of the scene."""
-        moving = _extent(self.figure.points(Layer.VISUAL, self.placements(self.q)))
-        fixed = self.figure.points(Layer.VISUAL, {None: np.eye(4)})
-        if len(fixed) and np.ptp(_extent(fixed), axis=0).max() <= np.ptp(moving, axis=0).max():  # a foot, not a landscape
-            moving = _extent(np.concatenate([moving, fixed]))
-        return moving
+        points = self.figure.points
+        return extent_of_robot(points(Layer.VISUAL, self.placements(self.q)), points(Layer.VISUAL, {None: np.eye(4)}))
 
     @cached_property
     def size(self) -> float:
@@ -141,7 +131,7 @@ class RobotScene:
 
     def _add_grid(self, name: str, T: Array) -> Any:
         """Add strips across a square: without a graphics card, planes and lines with a width in pixels take long to draw."""
-        cell = 0.5 * 10.0 ** np.round(np.log10(self.size / 2.0))  # 0.5 m for robots of a few metres
+        cell = cell_of(self.size)
         at, half, end = cell * np.arange(-CELLS, CELLS + 1), STRIP * cell / 2.0, cell * CELLS
         along_y = np.array([[(a - half, -end), (a + half, -end), (a + half, end), (a - half, end)] for a in at])
         corners = np.concatenate([along_y, along_y[:, ::-1, ::-1]]).reshape(-1, 2)
@@ -159,7 +149,7 @@ class RobotScene:
 
     def look(self, position: ArrayLike | None = None, at: ArrayLike | None = None) -> None:
         """Set the position of the camera and its target [m], in open pages and as the initial view of others."""
-        away = VIEW / np.linalg.norm(VIEW) * DISTANCE * max(self.size, 1e-3)
+        away = AWAY * DISTANCE * max(self.size, 1e-3)
         at = self.box.mean(axis=0) if at is None else array_of("look: at", at, 3)
         position, center = self.camera = view_points(at + away if position is None else position, at)
         for camera in (self.server.initial_camera, *(c.camera for c in self.server.get_clients().values())):

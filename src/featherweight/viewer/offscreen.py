@@ -15,13 +15,12 @@ from ..model.triangles import height_surface, homogeneous_matrix
 from ..robot.camera_placement import CameraPlacement
 from ..robot.robot import Robot
 from .drawn_meshes import vertex_normals
-from .figure import Figure, Layer
+from .figure import AWAY, FIELD, Figure, Layer, cell_of, extent, extent_of_robot
 from .rasterizer import LitWorld, PixelView, Planes, Surfaces, draw, place, shade
-from .view_arguments import Ground, view_points
+from .view_arguments import Ground, camera_axes, view_points
 
 FACES = 200_000  # triangles of all meshes of a robot: more than pictures can show
-FIELD = 0.7  # [rad] vertical field of view
-AWAY, DISTANCE = np.array([0.80, 0.55, 0.28]), 1.6  # default camera position relative to the robots, in units of their size
+DISTANCE = 1.6  # of the first camera from the robots, in units of their size
 SUNLIGHT = np.array([-0.35, 0.25, -1.0])  # direction of the light
 SHADOW = 1024  # side of the sun's depth buffer in pixels
 NEAR, REACH = 0.01, 6.0  # least visible distance, and the reach of the ground, in distances of the camera from its target
@@ -73,7 +72,7 @@ class OffscreenScene:
         self._join()
         self.start: Array = robot.start() if q is None else np.array(q, dtype=float)
         points = self._placed(self._configurations(self.start))[0]
-        low, high = _extent(points[:, self._vertex_bodies < len(bodies)])
+        low, high = extent(points[:, self._vertex_bodies < len(bodies)])
         self._robot_size = float(np.linalg.norm(high - low)) or 1.0
         self._planes = [homogeneous_matrix(s.placement) for s in self.figure.planes(layer) if s.body is None]
         if not (ground is None or (ground == "below" and self._planes)):
@@ -198,20 +197,16 @@ class OffscreenScene:
 
     def _framed(self, points: Tensor) -> tuple[Vector, Vector]:
         """Return a camera that sees all robots; it ignores landscapes."""
-        moving = points[:, self._vertex_bodies < len(self.robot.bodies)]
-        low, high = _extent(moving)
-        standing = points[:, self._vertex_bodies == len(self.robot.bodies)]
-        if standing.size and np.ptp(_extent(standing), axis=0).max() <= np.ptp([low, high], axis=0).max():
-            low, high = _extent(points)
-        center, away = (low + high) / 2.0, AWAY / np.linalg.norm(AWAY)
-        narrow = max(1.0, self.size[1] / self.size[0])
-        return center + away * DISTANCE * narrow * (float(np.linalg.norm(high - low)) or 1.0), center
+        moves = self._vertex_bodies < len(self.robot.bodies)
+        low, high = extent_of_robot(points[:, moves], points[:, ~moves])
+        center, narrow = (low + high) / 2.0, max(1.0, self.size[1] / self.size[0])
+        return center + AWAY * DISTANCE * narrow * (float(np.linalg.norm(high - low)) or 1.0), center
 
     def _view(self, position: Vector, at: Vector) -> PixelView:
         height, width = self._depth.shape
         focal = height / (2.0 * np.tan(FIELD / 2.0))
         near = NEAR * float(np.linalg.norm(at - position))
-        return PixelView(_axes(at - position), position, focal, np.array([width, height]) / 2.0, near)
+        return PixelView(camera_axes(at - position), position, focal, np.array([width, height]) / 2.0, near)
 
     def _seen_through(self, through: CameraPlacement, q: Vector, shift: Vector) -> PixelView:
         """Return the view of a camera of the file; an off-axis sensor shifts the picture."""
@@ -226,15 +221,14 @@ class OffscreenScene:
     def _sun(self, points: Tensor) -> PixelView:
         """Return the sun's view of all robots and of the surfaces that their shadows may fall on."""
         moving = points[:, self._vertex_bodies < len(self.robot.bodies)]
-        low, high = _extent(moving if moving.size else points)
+        low, high = extent(moving if moving.size else points)
         center, size = (low + high) / 2.0, float(np.linalg.norm(high - low)) or 1.0
-        return PixelView(_axes(SUNLIGHT), center, SHADOW / (1.1 * size), np.array([SHADOW, SHADOW]) / 2.0, 0.0)
+        return PixelView(camera_axes(SUNLIGHT), center, SHADOW / (1.1 * size), np.array([SHADOW, SHADOW]) / 2.0, 0.0)
 
     def _floor(self) -> Planes:
         """Return the planes, with squares of a readable length."""
         frames = np.array([np.concatenate([T[None, :3, 3], T[:3, :3].T]) for T in self._planes]).reshape(-1, 4, 3)
-        cell = 0.5 * 10.0 ** np.round(np.log10(self._robot_size / 2.0))  # 0.5 m for robots of a few metres
-        return Planes(frames, float(cell), _light(GROUND))
+        return Planes(frames, cell_of(self._robot_size), _light(GROUND))
 
 
 @checked
@@ -246,20 +240,6 @@ def picture(robot: Robot, q: ArrayLike | None = None, size: PixelSize = (640, 48
     """
     scene = OffscreenScene(robot, size, q=q, **options)
     return scene.frame(scene.start)
-
-
-def _extent(points: Array) -> Array:
-    """Return the least and greatest coordinates (2, 3) of points (..., 3)."""
-    points = points.reshape(-1, 3)
-    return np.array([points.min(axis=0), points.max(axis=0)]) if len(points) else np.zeros((2, 3))
-
-
-def _axes(forward: Vector) -> Matrix:
-    """Return the axes (3, 3), in rows, of an upright camera that looks along a vector (3,)."""
-    forward = forward / np.linalg.norm(forward)
-    right = np.cross(forward, (0.0, 0.0, 1.0))
-    right = right / np.linalg.norm(right) if np.linalg.norm(right) > 1e-9 else np.array([1.0, 0.0, 0.0])
-    return np.stack([right, np.cross(forward, right), forward])
 
 
 def _light(colors: ArrayLike) -> Array:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,10 @@ from ..array_types import Array
 from ..robot.closed import ClosedRobot
 from .coordinates import joint_numbers, settable_coordinates, with_joint_numbers
 from .figure import Layer
-from .html import listed
-from .loop_lines import described_loops
-from .marks import Mark
+from .marks import Mark, described_loops
 from .nodes import RobotScene
 
+TEXT = "padding: 0 0.75rem 0.5rem; font-size: 0.875rem; overflow-wrap: anywhere"  # the style of viser's Markdown
 MANY = 14  # number of joints from which the sliders start folded
 
 
@@ -117,3 +117,13 @@ class LookPanel:
         self.notes.visible = bool(notes)
         if notes:
             self.notes.content = listed(notes, "Meshes not read, drawn from inertias:")
+
+
+def listed(lines: Sequence[str], title: str = "") -> str:
+    """Return plain lines under a title as an HTML list, with all markup escaped.
+
+    Names and paths come from files and may contain anything. viser's Markdown would execute embedded code and read the files
+    that it references, so text from files goes through this function instead.
+    """
+    rows = "".join(f"<li>{html.escape(line)}</li>" for line in lines)
+    return f'<div style="{TEXT}">{html.escape(title)}<ul style="margin: 0; padding-left: 1.2rem">{rows}</ul></div>'

@@ -27,6 +27,14 @@ def view_points(position: ArrayLike, at: ArrayLike) -> tuple[Vector, Vector]:
     return points
 
 
+def camera_axes(forward: Vector) -> Matrix:
+    """Return the axes (3, 3), in rows, of an upright camera that looks along a vector (3,)."""
+    forward = forward / np.linalg.norm(forward)
+    right = np.cross(forward, (0.0, 0.0, 1.0))
+    right = right / np.linalg.norm(right) if np.linalg.norm(right) > 1e-9 else np.array([1.0, 0.0, 0.0])
+    return np.stack([right, np.cross(forward, right), forward])
+
+
 def arrows_of(points: ArrayLike | None, forces: ArrayLike | None) -> tuple[Matrix | None, Matrix | None]:
     """Return points and forces (n, 3) of contacts, or None for both. Raises ValueError for others."""
     if points is None and forces is None:

@@ -1,4 +1,4 @@
-"""Windows: one robot on one page in the browser."""
+"""Windows: one robot on one page in the browser, HTML files of it, and windows that follow a simulation."""
 
 from __future__ import annotations
 
@@ -18,16 +18,19 @@ from ..checks import Count, PixelSize, Positive, array_of, checked
 from ..names import SuggestsNames
 from ..robot.robot import Robot
 from ..robot.trajectory import Trajectory
+from ..simulation import Simulation
 from ..summaries import visible
-from .figure import FACES, Figure, Layer
-from .html import RATE, html_of
-from .nodes import FIELD, RobotScene
+from .clock import frames_to_draw
+from .figure import FACES, FIELD, Figure, Layer
+from .marks import quaternions
+from .nodes import RobotScene
 from .panels import JointsPanel, LookPanel
 from .player import Player
-from .poses import looking_at
 from .server import LOOPBACK, PORT, serve, stop
-from .view_arguments import Ground, Port, arrows_of, view_points
+from .simulation_pictures import heights_of, level_of
+from .view_arguments import Ground, Port, arrows_of, camera_axes, view_points
 
+RATE = 30.0  # frames that an HTML file stores of each second of simulated time
 LIVE_RATE = 60.0  # [Hz] greatest rate of states that `live` sends
 
 
@@ -198,7 +201,7 @@ class Window(SuggestsNames):
         if not clients:
             raise RuntimeError(f"picture: no browser has {self.url} open")
         position, at = self._scene.camera
-        camera = {"position": position, "wxyz": looking_at(position, at), "fov": FIELD}
+        camera = {"position": position, "wxyz": quaternions(camera_axes(at - position).T), "fov": FIELD}
         drawn: Array = clients[0].get_render(size[1], size[0], **camera, transport_format="png", timeout=timeout)
         opacity = drawn[..., 3:] / 255.0
         mixed: Array = np.round(drawn[..., :3] * opacity + 255.0 * (1.0 - opacity)).astype(np.uint8)
@@ -262,3 +265,32 @@ class Window(SuggestsNames):
         """Move the sliders to the configuration at which playback has stopped."""
         with self._lock:
             self._joints.follow(self._scene.q)
+
+
+def html_of(scene: RobotScene, trajectory: Trajectory | None = None, rate: float = RATE) -> str:
+    """Return HTML of a scene at rest, or moving along a trajectory with at most `rate` frames per second of simulated time."""
+    if trajectory is None:
+        return str(scene.server.get_scene_serializer().as_html())
+    chosen, lasts = frames_to_draw(trajectory, rate)
+    scene.move(trajectory.q[chosen[0]], *trajectory.contacts(int(chosen[0])))
+    recorder = scene.server.get_scene_serializer()
+    for k, last in zip(chosen, lasts, strict=True):
+        scene.move(trajectory.q[k], *trajectory.contacts(int(k)))
+        recorder.insert_sleep(float(last))
+    return str(recorder.as_html())
+
+
+@checked
+def view(simulation: Simulation, host: str = LOOPBACK, port: int | None = None) -> Window:
+    """Open a window that shows the robot of a simulation (the first of many) and its ground, and follows `Simulation.run`.
+
+    `host` and `port` are as for `Window`.
+    """
+    window = Window(
+        simulation.robot, host=host, port=port, q=np.atleast_2d(simulation.q)[0], ground=level_of(simulation.ground)
+    )
+    heights = heights_of(simulation.ground)
+    if heights is not None:
+        window.add_heights(*heights)
+    simulation.watch(window)
+    return window

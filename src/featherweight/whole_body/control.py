@@ -62,8 +62,7 @@ class WholeBodyControl:
     pyramids inside them with so many planes; 0 stands for cones. `limit_rate` [1/s] is the rate at which joints approach limits
     of position and velocity; 0 ignores these limits. The weights of accelerations and forces select one of several solutions.
 
-    Raises ValueError for unknown frames and joints, for two tasks or contacts of one name, and for a robot that is too large to
-    be compiled without loops.
+    Raises ValueError for unknown frames and joints, and for two tasks or contacts of one name.
     """
 
     @checked
@@ -163,8 +162,7 @@ class WholeBodyControl:
             for k, target in found:  # all of them are right
                 self._target_memory(k, work)[...] = target
             self._missing -= targets.keys()
-        if self._missing:
-            raise ValueError(f"{OWNER}: give targets for {', '.join(sorted(self._missing))}")
+        _require_targets(self._missing)
         self._write_references("velocity", tasks.velocity, velocities)
         self._write_references("acceleration", tasks.acceleration, accelerations)
         self._write_closed(work.contacts.closed, contacts)
@@ -215,8 +213,7 @@ class WholeBodyControl:
             k = self._number(name)
             target = self._target(name, x, target_shape(self.robot, self.tasks[k]), batches=True)
             arguments.append(Argument(f"target of {name!r}", target, partial(self._target_memory, k)))
-        if missing := self._missing - {*(targets or ())}:
-            raise ValueError(f"{OWNER}: give targets for {', '.join(sorted(missing))}")
+        _require_targets(self._missing - {*(targets or ())})
         for what, references in (("velocity", velocities), ("acceleration", accelerations)):
             for rows, x in self._references(what, references, batches=True):
                 arguments.append(Argument(what, x, partial(reference_rows, what, rows)))
@@ -343,3 +340,10 @@ class WholeBodyControl:
             if closed[k] and not distance <= APART:
                 found.add(k)
         return tuple(self._names[k] for k in sorted(found))
+
+
+def _require_targets(missing: set[str]) -> None:
+    """Raise ValueError if tasks have no targets."""
+    if missing:
+        names = sorted(missing)
+        raise ValueError(f"{OWNER}: give targets for {', '.join(names)}, by name: targets={{{names[0]!r}: ...}}")

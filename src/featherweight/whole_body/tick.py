@@ -5,8 +5,8 @@
     f_p in the friction cone of each point
     A a = x''* + k_p e + k_d (x'* - A v) - A' v         of each task, as well as priorities and weights allow
 
-Dynamics and contacts are eliminated, and the tasks of each priority are the cost of one quadratic program. What a priority
-reaches is an equality of the next ones (de Lasa, Mordatch and Hertzmann 2010; Escande, Mansard and Wieber 2014).
+Dynamics and contacts are eliminated, and the tasks of each priority are the cost of one quadratic program. The result
+of a priority is an equality of the next ones (de Lasa, Mordatch and Hertzmann 2010; Escande, Mansard and Wieber 2014).
 """
 
 from __future__ import annotations

@@ -8,13 +8,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..array_types import Array
+from ..engine.function import CompiledFunction, traced
 from ..engine.loops.kernels import CompiledLoop, Table, machine_call
 from ..engine.loops.prepared_calls import batch_calls, prepared_call
+from ..engine.program import Input, KernelProgram, Output
 from ..quadratic_programs.program import Sizes, quadratic_program
 from ..robot.inverse_kinematics.tasks import CenterOfMassTask, FrameTask, PostureTask
 from ..robot.robot import Robot
+from ..spatial import Mat3, Vec3
+from ..spatial.rotation_vector import rotation_vector
 from .contacts import UnilateralContact
-from .errors import frame_errors
 from .tasks import BASES, WholeBodyTask, columns_of, gains_of, weights_of
 from .tick import CENTER, MOMENTUM, ORIENTATION, POSE, POSITION, POSTURE, Contacts, Joints, Result, Tasks, Terms, Tick, tick
 
@@ -174,6 +177,7 @@ def terms_of(
         "contact_jacobian": np.zeros((len(contacts), 6, n)), "contact_drift": np.zeros((len(contacts), 6)),
     }  # fmt: skip
     inputs = [arrays[x.name] for x in function.program.inputs]
+    function = traced(function) if function.address is None else function  # of robots with execution="interpreted"
     call = machine_call(function, *inputs, *(arrays[name] for name in named))
     errors = machine_call(None)
     kept: list[Any] = [np.tile(robot.neutral(), (postures, 1)), function, arrays]
@@ -183,6 +187,31 @@ def terms_of(
         kept.append(error)
     begin = np.broadcast_to(arrays["q"], (postures, robot.nq))
     differences = [begin, kept[0], arrays["posture_error"]]
-    calls, more = batch_calls([robot.difference], [differences]) if postures else batch_calls([], [])
+    calls, more = batch_calls([traced(robot.difference)], [differences]) if postures else batch_calls([], [])
     per_mass = 1.0 / robot.mass if "center" in named else 0.0
     return Terms(call, errors, calls, per_mass, **arrays), [*kept, *more]
+
+
+def frame_errors(count: int) -> CompiledFunction[Any]:
+    """Return the function of placements and targets (count, 4, 4): the errors (count, 6) in the world's axes.
+
+    They are differences of positions, and rotation vectors from the orientations to those of the targets.
+    """
+    inputs = tuple(Input(name, (count, 4, 4)) for name in ("placements", "targets"))
+    program = KernelProgram("frame_errors", write_errors, (count,), inputs, (Output("errors", (count, 6)),))
+    return CompiledFunction(program, "traced")
+
+
+def write_errors(count: int, placements: Any, targets: Any, errors: Any) -> None:
+    """Write the errors of all frames."""
+    for k in range(count):
+        T, wanted = placements[k], targets[k]
+        turn = rotation_vector(rotation(wanted).product(rotation(T).transpose()))
+        for i in range(3):
+            errors[k][i] = wanted[i][3] - T[i][3]
+            errors[k][3 + i] = (turn.x, turn.y, turn.z)[i]
+
+
+def rotation(T: Any) -> Mat3:
+    """Return the rotation of a homogeneous matrix."""
+    return Mat3(*(Vec3(T[i][0], T[i][1], T[i][2]) for i in range(3)))

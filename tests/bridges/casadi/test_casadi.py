@@ -19,7 +19,7 @@ from featherweight.bridges.casadi_functions import CalledBack
 from featherweight.casadi import wrap
 from featherweight.exporting.casadi_code import casadi_functions
 from featherweight.exporting.export_targets import this_machine
-from featherweight.exporting.linking import links_itself
+from featherweight.exporting.shared_library import links_itself
 from featherweight.model.generators import chain, random_tree
 
 needs_own_linker = pytest.mark.skipif(not links_itself(this_machine()), reason="CasADi calls back into Python here")

@@ -241,7 +241,7 @@ def test_bad_arguments_are_named(tmp_path: Path, robot: fw.Robot) -> None:
     options: dict[str, Any]
     for error, text, functions, options in (
         (ValueError, "at least one function", [], {}),
-        (TypeError, "functions must be compiled functions of a robot; got int", [3], {}),
+        (TypeError, "functions must be compiled functions, such as robot.forward_dynamics; got int", [3], {}),
         (ValueError, "two functions are called 'gravity_force'", [f, f], {}),
         (ValueError, "'a b' cannot be a name in C", {"a b": f}, {}),
         (ValueError, "'int' is taken in C or C", {"int": f}, {}),

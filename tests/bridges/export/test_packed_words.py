@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from featherweight.array_types import Integers
-from featherweight.exporting.packed_words import PackedWords, packed_words
+from featherweight.exporting.standalone_image import PackedWords, packed_words
 
 
 def unpacked(packed: PackedWords, size: int) -> Integers:

@@ -28,7 +28,7 @@ def promoted(arrays: Sequence[jax.Array], to: Sequence[jax.Array]) -> list[jax.A
 
 
 def call_python(
-    on_numbers: Callable[..., Any], results: Sequence[jax.ShapeDtypeStruct], args: Sequence[jax.Array], vmap_method: str
+    on_numbers: Callable[..., Any], results: Sequence[jax.ShapeDtypeStruct], args: Sequence[jax.Array]
 ) -> tuple[jax.Array, ...]:
     """Return the results of a function of NumPy's arrays, with numbers in double precision, in these shapes and types."""
 
@@ -36,7 +36,7 @@ def call_python(
         given = [np.asarray(x, np.float64 if jnp.issubdtype(x.dtype, jnp.floating) else x.dtype) for x in arrays]
         return tuple(np.asarray(x, y.dtype) for x, y in zip(on_numbers(*given), results, strict=True))
 
-    found: tuple[jax.Array, ...] = jax.pure_callback(in_python, tuple(results), *args, vmap_method=vmap_method)
+    found: tuple[jax.Array, ...] = jax.pure_callback(in_python, tuple(results), *args, vmap_method="sequential")
     return found
 
 

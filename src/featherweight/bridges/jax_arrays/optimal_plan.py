@@ -73,7 +73,7 @@ def _value(function: PlanFunction, *args: jax.Array) -> tuple[jax.Array, ...]:
     n, sizes, knots = args[0].shape[0], function.sizes, function.knots
     shapes = (n, knots + 1, sizes["q"]), (n, knots + 1, sizes["v"]), (n, knots, sizes["u"]), (n,), (n, knots)
     results = [jax.ShapeDtypeStruct(shape, args[0].dtype) for shape in shapes]
-    return call_python(lambda *x: function(*x)[:5], results, args, "sequential")
+    return call_python(lambda *x: function(*x)[:5], results, args)
 
 
 def _backward(function: PlanFunction, args: Any, bars: Any) -> Any:
@@ -81,7 +81,7 @@ def _backward(function: PlanFunction, args: Any, bars: Any) -> Any:
         given, own_bars = arrays[: len(args)], arrays[len(args) :]
         return function.pullback(function(*given), given[2:], own_bars)
 
-    return call_python(on_numbers, like(args), (*args, *bars), "sequential")
+    return call_python(on_numbers, like(args), (*args, *bars))
 
 
 _plan: Any = jax.custom_vjp(_value, nondiff_argnums=(0,))

@@ -87,25 +87,17 @@ class Handler(Function):
             self.store("i64", word, self.request, k)
         return self.call("ptr", self.field("ptr", self.field("ptr", "%frame", API), function), f"ptr {self.request}")
 
-    def drop(self, error: str) -> None:
+    def destroy_error(self, error: str) -> None:
         """Continue without the requested item."""
-        some, none = self.fresh("error"), self.fresh("none")
-        self.branch(self.equal(error, "null", "ptr"), none, some)
-        self.label(some)
-        for k, word in enumerate(("24", "0")):
-            self.store("i64", word, self.request, k)
-        self.store("ptr", error, self.request, 2)
-        self.call("void", self.field("ptr", self.field("ptr", "%frame", API), DESTROY_ERROR), f"ptr {self.request}")
-        self.jump(none)
-        self.label(none)
+        with self.unless(self.equal(error, "null", "ptr")):
+            for k, word in enumerate(("24", "0")):
+                self.store("i64", word, self.request, k)
+            self.store("ptr", error, self.request, 2)
+            self.call("void", self.field("ptr", self.field("ptr", "%frame", API), DESTROY_ERROR), f"ptr {self.request}")
 
-    def hand_on(self, error: str) -> None:
+    def return_error(self, error: str) -> None:
         """Return XLA's error, if there is one."""
-        some, none = self.fresh("error"), self.fresh("none")
-        self.branch(self.equal(error, "null", "ptr"), none, some)
-        self.label(some)
-        self.ret("ptr", error)
-        self.label(none)
+        self.return_if(self.negation(self.equal(error, "null", "ptr")), "ptr", error)
 
     def text(self, message: str) -> str:
         """Return the address of a text of the module."""

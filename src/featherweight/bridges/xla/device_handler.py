@@ -38,7 +38,7 @@ def emit_device_handler(shapes: Sequence[CoreShape], inputs: int) -> str:
     f.store("ptr", parameters, launch, 1)
     f.store("ptr", size, launch, 3)
     row = _row_of_device(f)
-    f.hand_on(f.ask(STREAM, 32, f.context, "0"))
+    f.return_error(f.ask(STREAM, 32, f.context, "0"))
     stream = f.field("ptr", f.request, 24)
     refused = f.call("i32", _word(f, PUSH), f"ptr {_of(f, row, 'context', 'ptr')}")
     pushing = f.block
@@ -63,7 +63,7 @@ def emit_device_handler(shapes: Sequence[CoreShape], inputs: int) -> str:
 
 def _row_of_device(f: Handler) -> str:
     """Return the address of the table's row for the device that XLA uses."""
-    f.hand_on(f.ask(ORDINAL, 28, f.context, "0"))
+    f.return_error(f.ask(ORDINAL, 28, f.context, "0"))
     ordinal = f.cast("zext", "i32", f.field("i32", f.request, 24), "i64")
     f.require(f.less(ordinal, f.load("i64", "@words", COUNT)), "elsewhere")
     row = f.at("i64", f.load("ptr", "@words", TABLE), f.mul(ordinal, len(KernelRow._fields)))

@@ -98,15 +98,12 @@ class _HostHandler:
         f.declarations["declare i32 @madvise(ptr, i64, i32)"] = None
         for k, size in enumerate(self.sizes[self.inputs :], self.inputs):
             bytes = f.mul(states, size)
-            with f.choice(f.less(bytes, LARGE)) as (small, large):
-                with small:
-                    pass
-                with large:
-                    begin = f.cast("ptrtoint", "ptr", f.load("ptr", work, len(WORK) + k), "i64")
-                    page = f.binary("and", "i64", f.add(begin, PAGESIZE - 1), -PAGESIZE)
-                    rest = f.sub(bytes, f.sub(page, begin))
-                    address = f.cast("inttoptr", "i64", page, "ptr")
-                    f.call("i32", "@madvise", f"ptr {address}", f"i64 {rest}", f"i32 {HUGE_PAGES}")
+            with f.unless(f.less(bytes, LARGE)):
+                begin = f.cast("ptrtoint", "ptr", f.load("ptr", work, len(WORK) + k), "i64")
+                page = f.binary("and", "i64", f.add(begin, PAGESIZE - 1), -PAGESIZE)
+                rest = f.sub(bytes, f.sub(page, begin))
+                address = f.cast("inttoptr", "i64", page, "ptr")
+                f.call("i32", "@madvise", f"ptr {address}", f"i64 {rest}", f"i32 {HUGE_PAGES}")
 
     def _run(self, f: Function, work: str, rows: str, count: str) -> None:
         """Run the loop over `count` states from some rows on."""
@@ -123,12 +120,9 @@ class _HostHandler:
         number = f.cast("ptrtoint", "ptr", work, "i64")
         with f.loop(f.sub(threads, 1)):
             error = f.ask(SCHEDULE, 40, f.context, "ptrtoint (ptr @task to i64)", number)
-            with f.choice(f.equal(error, "null", "ptr")) as (fine, refused):
-                with fine:
-                    pass
-                with refused:
-                    f.drop(error)
-                    f.call("void", "@leave", f"ptr {work}")
+            with f.unless(f.equal(error, "null", "ptr")):
+                f.destroy_error(error)
+                f.call("void", "@leave", f"ptr {work}")
         f.call("void", "@pieces", f"ptr {work}")
         f.jump("wait")
         f.label("wait")
@@ -196,7 +190,7 @@ def _leave() -> Function:
 def _threads(f: Handler, count: str) -> str:
     """Return the number of XLA's threads; `count` is memory for the number."""
     f.store("i64", 1, count)
-    f.drop(f.ask(COUNT_THREADS, 32, f.context, f.cast("ptrtoint", "ptr", count, "i64")))
+    f.destroy_error(f.ask(COUNT_THREADS, 32, f.context, f.cast("ptrtoint", "ptr", count, "i64")))
     return f.load("i64", count)
 
 

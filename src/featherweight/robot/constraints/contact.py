@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ...algorithms.contact.contact_rows import Branches, ContactRows
 from ...array_types import Array, Matrix
-from ...checks import CHECKED_LATER, checked, one_of, real_array, warn_caller
+from ...checks import CHECKED_LATER, checked, one_of, real_array
 from ...model.end_effectors import EndEffectors, Spans, stations, worthwhile_stations
 from ...model.model import Model, Placed
 from ...model.topology import Topology
@@ -23,18 +23,7 @@ from ...spatial.ordered import product, total
 KINDS = {"point": 3, "weld": 6}  # constraint rows
 
 
-def _kind(x: object) -> str:
-    if x == "surface":
-        warn_caller(
-            "the kind 'surface' of a contact is called 'weld' now; the old name ends with the next version", DeprecationWarning
-        )
-        return "weld"
-    kind: str = _CHOICE.convert(x)
-    return kind
-
-
-_CHOICE = one_of(KINDS)
-KIND = _CHOICE._replace(convert=_kind, fits=frozenset())
+KIND = one_of(KINDS)
 EXACT = 1e-15  # of a sum's terms; a smaller sum is a rounding error
 
 

@@ -68,7 +68,7 @@ def _by_task(slots: Sequence[TargetSlot], targets: Targets, alone: bool, owner: 
     names = [slot.task.called for slot in slots]
     if isinstance(targets, Mapping):
         if set(targets) != set(names):
-            raise ValueError(f"{owner}: targets must be those of the tasks {names}; got {list(targets)} ")
+            raise ValueError(f"{owner}: targets must be those of the tasks {names}; got {list(targets)}")
         return [targets[name] for name in names]
     if alone or (isinstance(targets, Pose) and len(slots) == 1):
         return [targets]

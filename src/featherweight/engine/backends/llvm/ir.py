@@ -145,6 +145,24 @@ class Function:
         self.branch(condition, on, otherwise)
         self.label(on)
 
+    def return_if(self, condition: str, kind: str, value: str) -> None:
+        """Return a value if the condition holds."""
+        some, none = self.fresh("yes"), self.fresh("no")
+        self.branch(condition, some, none)
+        self.label(some)
+        self.ret(kind, value)
+        self.label(none)
+
+    @contextmanager
+    def unless(self, condition: str) -> Iterator[None]:
+        """Write a block that runs if the condition does not hold."""
+        some, after = self.fresh("no"), self.fresh("after")
+        self.branch(condition, after, some)
+        self.label(some)
+        yield
+        self.jump(after)
+        self.label(after)
+
     @contextmanager
     def choice(self, condition: str) -> Iterator[tuple[AbstractContextManager[None], AbstractContextManager[None]]]:
         """Branch on a condition: `with f.choice(c) as (yes, no)`, then `with yes: ...` and `with no: ...`."""

@@ -1,10 +1,10 @@
-"""Random numbers and the exponential function for texts of tasks, bitwise the same on every machine and in every thread."""
+"""Numbers for texts of tasks: random numbers, the exponential function and sums, bitwise the same on every machine."""
 
 from __future__ import annotations
 
 from math import floor
 
-from ..array_types import Integers
+from ..array_types import Integers, Vector
 
 GOLDEN = 0x9E3779B97F4A7C15 - 2**64  # SplitMix64's numbers, as words with a sign (see `reset_noise`)
 FACTORS = 0xBF58476D1CE4E5B9 - 2**64, 0x94D049BB133111EB - 2**64
@@ -51,3 +51,24 @@ def falling_exponential(x: float) -> float:
         half *= half
         k //= 2
     return series
+
+
+def cut(x: float, low: float, high: float) -> float:
+    """Return a number clipped to a range."""
+    return min(max(x, low), high)
+
+
+def total(x: Vector) -> float:
+    """Return the sum of numbers."""
+    found = 0.0
+    for y in x:
+        found += y
+    return found
+
+
+def squares(x: Vector) -> float:
+    """Return the sum of the squares of numbers."""
+    found = 0.0
+    for y in x:
+        found += y * y
+    return found
