@@ -15,6 +15,7 @@ import pytest
 from engine.kernels import swinging
 from featherweight.engine import cache
 from featherweight.engine.backends.llvm import emit, jit, loop
+from featherweight.engine.function import CompiledFunction
 from patience import PATIENCE
 
 
@@ -29,10 +30,18 @@ def test_equal_code_is_loaded_once() -> None:
     assert a.address == b.address
 
 
-def test_code_goes_with_its_functions() -> None:
-    before, x = set(jit._loaded), np.ones((4, 17))  # a length that only this test compiles a function for
-    f = swinging(17)
+def called(n: int) -> CompiledFunction:
+    """Return a function of n numbers after calls of all kinds."""
+    f, x = swinging(n), np.ones((4, n))
     f(x, x), f(x[0], x[0]), f(x.astype("f"), x.astype("f"))
+    return f
+
+
+def test_code_goes_with_its_functions() -> None:
+    called(16)  # loads what all functions share
+    gc.collect()
+    before = set(jit._loaded)
+    f = called(17)  # a length that only this test compiles a function for
     its_own = [weakref.ref(code) for key, code in jit._loaded.items() if key not in before]
     assert its_own
     del f
