@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -33,7 +33,10 @@ SEARCHED = [
     *("capsule cylinder", "capsule ellipsoid", "box cylinder", "box ellipsoid", "cylinder ellipsoid"),
     *("cylinder cylinder", "ellipsoid ellipsoid", "cylinder mesh", "ellipsoid mesh", "capsule mesh"),
 ]
-"""Pairs whose overlap a search finds to 1e-9 of their size, the normal to about 3e-5, and differences over 1e-3 to 3e-2."""
+"""Pairs whose overlap a search finds to 1e-9 of their size, the normal to about 3e-5, and differences over 1e-3 to 3e-2.
+
+MuJoCo's search for their contacts, which the law of a file has, ends at 1e-6 m, so its points do not move smoothly.
+"""
 STEP = 1e-6
 MOVES = 12  # velocities of both bodies, six of each
 GROUND = ("plane", "heights")
@@ -41,12 +44,12 @@ GROUND = ("plane", "heights")
 Found = tuple[int, ContactPoints, Array]
 
 
-def scene_of(a: str, b: str) -> fw.Simulation:
+def scene_of(a: str, b: str, law: Literal["file", "rigid"] = "file") -> fw.Simulation:
     ground = f"<geom {SHAPES[b]}/>" if b in GROUND else f'<body name="b"><freejoint/><geom {SHAPES[b]}/></body>'
     brick = " ".join(f"{x} {y} {z}" for x in (-0.1, 0.1) for y in (-0.12, 0.12) for z in (-0.15, 0.15))
     assets = f'<asset><mesh name="hull" vertex="{CORNERS}"/><mesh name="brick" vertex="{brick}"/>{HILLS}</asset>'
     body = f'<body name="a"><freejoint/><geom {SHAPES[a]}/></body>'
-    return fw.Simulation(fw.load(f"<mujoco>{assets}<worldbody>{ground}{body}</worldbody></mujoco>"), contact="file")
+    return fw.Simulation(fw.load(f"<mujoco>{assets}<worldbody>{ground}{body}</worldbody></mujoco>"), contact=law)
 
 
 def detected(sim: fw.Simulation, T: Array) -> Found:
@@ -134,8 +137,9 @@ def pairs() -> list[Any]:
 
 @pytest.mark.parametrize(("a", "b"), pairs(), ids=lambda x: str(x))
 def test_contacts_move_as_differences_of_detection_say(a: str, b: str) -> None:
-    sim, rng = scene_of(a, b), np.random.default_rng(3)
     searched = any(set(pair.split()) == {a, b} for pair in SEARCHED)
+    exact = searched or {a, b} == {"sphere", "ellipsoid"}
+    sim, rng = scene_of(a, b, "rigid" if exact else "file"), np.random.default_rng(3)
     step, most = (1e-3, 0.1) if searched else (STEP, 1e-6)
     errors = []
     for _ in range(4):
@@ -154,7 +158,7 @@ def test_contacts_move_as_differences_of_detection_say(a: str, b: str) -> None:
 
 def test_ellipsoids_move_as_their_closest_points() -> None:
     """Compare with the root of the equation that the line between the points of a common normal is along this normal."""
-    sim, rng = scene_of("ellipsoid", "ellipsoid"), np.random.default_rng(4)
+    sim, rng = scene_of("ellipsoid", "ellipsoid", "rigid"), np.random.default_rng(4)
     radii = np.array([0.1, 0.14, 0.18])
 
     def point(T: Array, m: Array) -> Array:

@@ -74,6 +74,7 @@ def on_faces(hulls: Hulls, shapes: tuple[ConvexShape, ConvexShape], n: TripleLik
     """
     one, other = shapes
     polygons, back = work.polygons, times(-1.0, n)
+    raised = 0.5 * margin if one.kind == CAPSULE or other.kind == CAPSULE else 0.0  # edges of capsules include their margin
     size_a, size_b = feature_of(one, 0, work), feature_of(other, 1, work)
     faces_a = faces_at(hulls, one, 0, size_a, back, work)
     faces_b = faces_at(hulls, other, 1, size_b, n, work)
@@ -85,15 +86,13 @@ def on_faces(hulls: Hulls, shapes: tuple[ConvexShape, ConvexShape], n: TripleLik
     if size_a < 3:
         j = edge_in_face(hulls, (one, other), 0, (size_a, faces_b), n, work)
         if j >= 0:
-            normal = normal_of(hulls, other, j)
             corners = write_face(hulls, other, j, polygons[0]), 2
-            return put_patch(polygons, corners, (normal, times(-1.0, normal)), normal, margin, work.found)
+            return put_edge(polygons, corners, normal_of(hulls, other, j), 1.0, (margin, raised), work.found)
     if size_b < 3:
         i = edge_in_face(hulls, (other, one), 1, (size_b, faces_a), back, work)
         if i >= 0:
-            normal = normal_of(hulls, one, i)
             corners = write_face(hulls, one, i, polygons[0]), 2
-            return put_patch(polygons, corners, (normal, times(-1.0, normal)), times(-1.0, normal), margin, work.found)
+            return put_edge(polygons, corners, normal_of(hulls, one, i), -1.0, (margin, raised), work.found)
     return 0
 
 
@@ -210,7 +209,7 @@ def edge_in_face(
 ) -> int:  # fmt: skip
     """Write the first edge of the first shape that lies in a face of the second; return that face, or -1 for none.
 
-    The first shape is `side` of the pair, with counts[0] points, the second has counts[1] candidates, and n points to the first.
+    The first shape, to which n points, is `side` of the pair and has counts[0] points. The second has counts[1] candidates.
     """
     shape, polygon = shapes[0], work.polygons[1]
     for k in range(counts[1]):
@@ -303,6 +302,23 @@ def put_patch(
             gap = inner(minus(on_face, x), across)
             k = put(found, k, along(on_face, -0.5 * gap, across), normal, gap)
     return k
+
+
+def put_edge(
+    polygons: Tensor, corners: tuple[int, int], outward: Triple, sign: float, margins: tuple[float, float], found: Matrix
+) -> int:  # fmt: skip
+    """Write contacts of an edge and a face as `put_patch` does; sign times the face's normal points to the first shape.
+
+    `margins` are that of the pair, and the part of it by which the edge was moved towards the face.
+    """
+    margin, raised = margins
+    directions = outward, times(-1.0, outward)
+    count = put_patch(polygons, corners, directions, times(sign, outward), margin - raised, found)
+    for k in range(count):
+        for x in range(3):
+            found[k, x] += 0.5 * raised * component(outward, x)
+        found[k, 6] += raised
+    return count
 
 
 def clipped(polygons: Tensor, corners: tuple[int, int], outward: TripleLike) -> tuple[int, int]:

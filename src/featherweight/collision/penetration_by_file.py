@@ -2,8 +2,8 @@
 
 Contact points of shapes that touch along a face, or whose surfaces are smooth, depend on the simplex or the face at which the
 search ends. This search takes MuJoCo's steps: GJK from the line between the centroids, and the expanding polytope, both
-`MOST_STEPS` at most and to `TOLERANCE` for shapes other than meshes and boxes. Balls and capsules are a point and a segment at
-first, and grow to their radii if these overlap.
+`MOST_STEPS` at most and to `TOLERANCE` for shapes other than meshes and boxes. Shapes are without
+their margins, balls are points and capsules segments at first, and grow if these overlap.
 
 `work.planes` has the point of a face's plane that is nearest to the origin, and its squared distance. Edge e of a face is from
 corner e to the next one, and `work.adjacent` has the face across it. `work.listed` are the faces that may be the nearest, and
@@ -65,16 +65,12 @@ def gap_by_file(one: ConvexShape, other: ConvexShape, margin: float, work: Colli
     to the first to `work.nearest`, and the row of `work.triangles` with the three supports of these points to `work.face`.
     If the shapes are apart, the normal separates them.
     """
-    grown = one.rounding + 0.5 * margin, other.rounding + 0.5 * margin
-    patches = has_patches(one, other)
-    a = grown[0] if one.rounding > 0.0 or patches else 0.0
-    b = grown[1] if other.rounding > 0.0 or patches else 0.0
-    if a + b > 0.0:
-        rest = 0.0 if a > 0.0 else grown[0], 0.0 if b > 0.0 else grown[1]
-        count, distance = simplex_by_file(inflated_pair(one, other, rest), a + b, work)
+    radii = one.rounding + 0.5 * margin, other.rounding + 0.5 * margin
+    if radii[0] + radii[1] > 0.0:
+        count, distance = simplex_by_file(inflated_pair(one, other, (0.0, 0.0)), radii[0] + radii[1], work)
         if distance > TOLERANCE:
-            return gap_of_simplex(work, count, distance, (a, b)) + margin if distance < a + b else NEVER
-    pair = inflated_pair(one, other, grown)
+            return gap_of_simplex(work, count, distance, radii) + margin if distance < radii[0] + radii[1] else NEVER
+    pair = inflated_pair(one, other, radii)
     count, distance = simplex_by_file(pair, 0.0, work)
     if distance > TOLERANCE or count < 2:
         return NEVER
