@@ -383,9 +383,8 @@ def _unused(mujoco: Mujoco, model: MjModel) -> Iterator[tuple[str, str]]:
     for kind, number in plain:
         if number:
             yield kind, f"{number}"
-    for flag in ("NATIVECCD", "MULTICCD"):
-        if disabled(mujoco, model.opt, flag):
-            yield f"{flag.lower()}='disable': contacts are those of MuJoCo's default search", "1"
-    default = mujoco.MjOption()
-    if (model.opt.ccd_iterations, model.opt.ccd_tolerance) != (default.ccd_iterations, default.ccd_tolerance):
-        yield "ccd_iterations or ccd_tolerance: contacts are those of their defaults", "1"
+    own, default = model.opt, mujoco.MjOption()
+    search = [flag.lower() for flag in ("NATIVECCD", "MULTICCD") if disabled(mujoco, own, flag)]
+    search += [name for name in ("ccd_iterations", "ccd_tolerance") if getattr(own, name) != getattr(default, name)]
+    if search:
+        yield "settings of the search for contacts", ", ".join(search)
