@@ -83,9 +83,9 @@ class CollisionWork(NamedTuple):
     weights: Vector  # (8,)
     nearest: Vector  # (9,) result of `gap_of_convex`
     face: Integers  # (1,) row of `triangles`, another result of `gap_of_convex`
-    corners: Tensor  # (2, 3, 3) points of two shapes of which a face of the polytope of their difference is made
+    corners: IntegerMatrix  # (2, 3) supports of which a face of the polytope is made, those of other points of a shape first
     candidates: IntegerMatrix  # (2, n) numbers of faces of both shapes at these points
-    order: Integers  # (4,) see `penetration_by_file`, also below
+    numbers: IntegerMatrix  # (n, 2) see `penetration_by_file`, also below
     middle: Vector  # (3,) a point inside the polytope
     adjacent: IntegerMatrix  # (n, 3) numbers of faces
     listed: Integers  # (n,)
@@ -126,9 +126,9 @@ def collision_work(scene: CollisionScene) -> CollisionWork:
         found=np.zeros((max(MOST_PATCHES * balls, 2 * MOST_POINTS), 8)),
         polygons=np.zeros((3, 2 * corners + 4, 3)),
         **search_arrays(),
-        corners=np.zeros((2, 3, 3)),
+        corners=np.zeros((2, 3), np.int64),
         candidates=np.zeros((2, MOST_FACES), np.int64),
-        order=np.zeros(4, np.int64),
+        numbers=np.zeros((MOST_SUPPORTS, 2), np.int64),
         middle=np.zeros(3),
         adjacent=np.zeros((MOST_FACES, 3), np.int64),
         listed=np.zeros(MOST_FACES, np.int64),

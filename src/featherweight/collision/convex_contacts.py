@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from ..array_types import Vector
-from .collision_scene import BOX, HULL, SPHERE, CollisionScene, CollisionWork, Hulls
+from .collision_scene import SPHERE, CollisionScene, CollisionWork, Hulls
 from .convex_contacts_by_file import contacts_by_file
 from .convex_shapes import ALIGNED, ConvexShape, convex_shape, face_towards
 from .face_clipping import MOST_POINTS, NEARLY, put_face_points, raise_gaps
-from .penetration_by_file import deepest_by_file
 from .round_contacts import SAME, put
 from .separation import FAR, NEVER, are_apart, gap_of_convex
 from .triples import Triple, inner, times
@@ -22,7 +21,9 @@ def convex_contacts(scene: CollisionScene, a: int, b: int, reach: float, work: C
     size = scene.radius[a] + scene.radius[b]
     if are_apart(one, other, size, reach, apart):
         return 0
-    gap = gap_of_shapes(scene, (one, other), size, reach, work)
+    if scene.by_file:
+        return contacts_by_file(scene.hulls, (one, other), reach, work, apart)
+    gap = gap_of_convex(one, other, size, (reach, NEVER), work)
     x = work.nearest
     if gap == FAR:
         apart[0], apart[1], apart[2] = x[6], x[7], x[8]
@@ -30,23 +31,7 @@ def convex_contacts(scene: CollisionScene, a: int, b: int, reach: float, work: C
         return 0
     n = x[6], x[7], x[8]
     middle = 0.5 * (x[0] + x[3]), 0.5 * (x[1] + x[4]), 0.5 * (x[2] + x[5])
-    if scene.by_file:
-        return contacts_by_file(scene.hulls, (one, other), (middle, n, gap), work)
     return with_faces(scene.hulls, (one, other), (middle, n, gap), reach, work)
-
-
-def gap_of_shapes(
-    scene: CollisionScene, shapes: tuple[ConvexShape, ConvexShape], size: float, reach: float, work: CollisionWork
-) -> float:  # fmt: skip
-    """Return the gap, and write the nearest points, as `gap_of_convex` does; the depth of meshes is searched as by the file."""
-    one, other = shapes
-    if not scene.by_file or other.kind != HULL or not (one.kind == HULL or one.kind == BOX):
-        return gap_of_convex(one, other, size, (reach, NEVER), work)
-    gap = gap_of_convex(one, other, size, (reach, 0.0), work)
-    if gap > 0.0:
-        return gap
-    depth = deepest_by_file(one, other, work)
-    return depth if depth < 0.0 else gap_of_convex(one, other, size, (reach, NEVER), work)
 
 
 def with_faces(

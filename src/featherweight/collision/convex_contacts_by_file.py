@@ -1,27 +1,28 @@
-"""Contacts of convex shapes that overlap, as in MuJoCo.
+"""Contacts of convex shapes, as in MuJoCo.
 
-They are in contact where the search for their depth ended, at the points of which a triangle of their difference is made: along
-two of the faces there that nearly oppose each other, or along an edge that nearly lies in a face, with at most four points;
-otherwise at the deepest point alone. An end of a cylinder is a face with 16 corners, and the side of a cylinder or a capsule
-that faces the other shape is an edge.
+They are in contact where the search for their gap ended, at the points of which a simplex or a face of a polytope is made: two
+faces there that nearly oppose each other, or an edge that nearly lies in a face, with at most four points; otherwise the
+nearest or deepest point alone. An end of a cylinder is a face with 16 corners, and the side of a cylinder or a
+capsule that faces the other shape is an edge.
 """
 
 from __future__ import annotations
 
 from math import cos, pi, sin
 
-from ..array_types import Integers, Matrix, Tensor, Vector
-from .box_contacts import most_opposed
-from .collision_scene import BOX, CAPSULE, CYLINDER, ELLIPSOID, HULL, SPHERE, CollisionWork, Hulls
+from ..array_types import Matrix, Tensor, Vector
+from .collision_scene import BOX, CAPSULE, CYLINDER, ELLIPSOID, HULL, CollisionWork, Hulls
 from .convex_shapes import ConvexShape, face_towards, write_corner
-from .face_clipping import clipped_faces, put_face_points, write_box_face
 from .ground_contacts import point_plane
+from .penetration_by_file import gap_by_file, has_patches
 from .round_contacts import put
+from .separation import NEVER
 from .triples import (
     Triple,
     TripleLike,
     along,
     axis_of,
+    component,
     inner,
     length_of,
     minus,
@@ -30,131 +31,129 @@ from .triples import (
     position_of,
     times,
     turned,
+    turned_back,
 )
 
 OPPOSED = 0.996  # least cosine between the normal of a face and the opposite of that of another in contact
 IN_FACE = 0.0888  # greatest sine of the angle between an edge and a face in contact
 MOST = 4  # contacts of two faces
-STRAIGHT = 0.7  # least cosine between the normal of the deepest point and that of an end of a cylinder, or a face at an edge
 CORNERS = 16  # of an end of a cylinder
+ROUNDED = 1e-15  # [m] distance outside a side of a face that counts as inside
 
 
 def contacts_by_file(
-    hulls: Hulls, shapes: tuple[ConvexShape, ConvexShape], contact: tuple[Triple, Triple, float], work: CollisionWork
+    hulls: Hulls, shapes: tuple[ConvexShape, ConvexShape], margin: float, work: CollisionWork, apart: Vector
 ) -> int:  # fmt: skip
-    """Write the contacts of two shapes; `contact` is their deepest point, the normal and the gap.
-
-    `work.nearest` has the result of `gap_of_convex`.
-    """
+    """Write the contacts of two shapes with gaps below a margin [m]; `apart` is that of `convex_contacts`."""
     one, other = shapes
-    point, n, gap = contact
-    swapped = one.kind == BOX and other.kind == CYLINDER  # MuJoCo has cylinders before boxes
-    k = 0
-    if gap < 0.0 and one.kind != SPHERE and one.kind != ELLIPSOID and other.kind != ELLIPSOID:
-        k = on_faces(hulls, (other, one) if swapped else shapes, (6, 3) if swapped else (3, 6), n, work)
+    swapped = (one.kind == BOX and (other.kind == CYLINDER or other.kind == ELLIPSOID)) or (
+        one.kind == CYLINDER and other.kind == ELLIPSOID
+    )  # MuJoCo has ellipsoids, cylinders and boxes in this order
+    if swapped:
+        one, other = other, one
+    gap, x = gap_by_file(one, other, margin, work), work.nearest
+    if gap == NEVER:
+        sign = -1.0 if swapped else 1.0
+        apart[0], apart[1], apart[2] = sign * x[6], sign * x[7], sign * x[8]
+        return 0
+    n = x[6], x[7], x[8]
+    middle = 0.5 * (x[0] + x[3]), 0.5 * (x[1] + x[4]), 0.5 * (x[2] + x[5])
+    k = on_faces(hulls, (one, other), n, margin, work) if has_patches(one, other) else 0
     if k == 0:
-        return put(work.found, 0, point, n, gap)
+        k = put(work.found, 0, middle, n, gap)
     for c in range(k if swapped else 0):
-        for x in range(3):
-            work.found[c, 3 + x] = -work.found[c, 3 + x]
+        for i in range(3):
+            work.found[c, 3 + i] = -work.found[c, 3 + i]
     return k
 
 
-def on_faces(
-    hulls: Hulls, shapes: tuple[ConvexShape, ConvexShape], columns: tuple[int, int], n: TripleLike, work: CollisionWork
-) -> int:  # fmt: skip
-    """Write the contacts of faces or edges at the nearest face of the polytope; return their number, zero if none are alike.
+def on_faces(hulls: Hulls, shapes: tuple[ConvexShape, ConvexShape], n: TripleLike, margin: float, work: CollisionWork) -> int:
+    """Write the contacts of two faces, or of an edge and a face, at the supports; return their number, zero without such.
 
-    The points of both shapes are in these columns of the supports; n is the normal from the second shape of the pair.
+    n is the normal from the second shape to the first.
     """
     one, other = shapes
-    polygons, found = work.polygons, work.found
-    facing = n if columns[0] == 6 else times(-1.0, n)  # from the first shape to the second
-    corners, places = work.triangles[work.face[0]], work.corners
-    first = distinct_corners(work, corners, columns[0], places[0])
-    second = distinct_corners(work, corners, columns[1], places[1])
-    a = faces_at(hulls, one, (places[0], first), facing, work.candidates[0])
-    b = faces_at(hulls, other, (places[1], second), times(-1.0, facing), work.candidates[1])
-    i, j = opposed_faces(hulls, shapes, work, (a, b))
+    polygons, back = work.polygons, times(-1.0, n)
+    raised = 0.5 * margin if one.kind == CAPSULE or other.kind == CAPSULE else 0.0  # edges of capsules include their margin
+    size_a, size_b = feature_of(one, 0, work), feature_of(other, 1, work)
+    faces_a = faces_at(hulls, one, 0, size_a, back, work)
+    faces_b = faces_at(hulls, other, 1, size_b, n, work)
+    i, j = opposed_faces(hulls, shapes, (faces_a, faces_b), n, work)
     if i >= 0:
         normal, towards = normal_of(hulls, one, i), normal_of(hulls, other, j)
-        a, b = write_face(hulls, one, i, polygons[0]), write_face(hulls, other, j, polygons[1])
-        return put_patch(polygons, (a, b), (normal, towards), found)
-    j = edge_in_face(hulls, shapes, work, 0, (first, b), facing)
-    if j >= 0:
-        a = write_face(hulls, other, j, polygons[0])
-        lead_with_last(polygons[0], a)
-        return put_face_points(polygons, a, 2, normal_of(hulls, other, j), 1.0, 0.0, found)
-    i = edge_in_face(hulls, (other, one), work, 1, (second, a), times(-1.0, facing))
-    if i >= 0:
-        a = write_face(hulls, one, i, polygons[0])
-        lead_with_last(polygons[0], a)
-        return put_face_points(polygons, a, 2, normal_of(hulls, one, i), -1.0, 0.0, found)
+        corners = write_face(hulls, one, i, polygons[0]), write_face(hulls, other, j, polygons[1])
+        return put_patch(polygons, corners, (normal, towards), towards, margin, work.found)
+    if size_a < 3:
+        j = edge_in_face(hulls, (one, other), 0, (size_a, faces_b), n, work)
+        if j >= 0:
+            corners = write_face(hulls, other, j, polygons[0]), 2
+            return put_edge(polygons, corners, normal_of(hulls, other, j), 1.0, (margin, raised), work.found)
+    if size_b < 3:
+        i = edge_in_face(hulls, (other, one), 1, (size_b, faces_a), back, work)
+        if i >= 0:
+            corners = write_face(hulls, one, i, polygons[0]), 2
+            return put_edge(polygons, corners, normal_of(hulls, one, i), -1.0, (margin, raised), work.found)
     return 0
 
 
-def distinct_corners(work: CollisionWork, corners: Integers, side: int, places: Matrix) -> int:
-    """Write the distinct points of a shape, in columns `side` of the supports, of which a face of the polytope is made."""
-    count = 0
+def feature_of(shape: ConvexShape, side: int, work: CollisionWork) -> int:
+    """Write the supports that are different points of a shape first to `work.corners`; return the number of points."""
+    found, number = work.corners[side], work.numbers
     for i in range(3):
-        x, new = work.supports[corners[i]], True
-        for k in range(count):
-            same = places[k, 0] == x[side] and places[k, 1] == x[side + 1] and places[k, 2] == x[side + 2]
-            new = new and not same
-        if new:
-            write_corner(places, count, (x[side], x[side + 1], x[side + 2]))
-            count += 1
-    return count
+        found[i] = work.triangles[work.face[0], i]
+    a, b, c = number[found[0], side], number[found[1], side], number[found[2], side]
+    if a != b:
+        return 2 if c in (a, b) else 3
+    found[1] = found[2]
+    return 2 if a != c else 1
 
 
-def faces_at(hulls: Hulls, shape: ConvexShape, at: tuple[Matrix, int], facing: TripleLike, faces: Integers) -> int:
-    """Write the faces that contain a number of corners, or the end of a cylinder nearly towards `facing`; return their number.
+def faces_at(hulls: Hulls, shape: ConvexShape, side: int, size: int, facing: TripleLike, work: CollisionWork) -> int:
+    """Write the faces that contain the points of a shape; return their number.
 
-    Without any, a face of a box whose normal is nearly `facing` takes their place.
+    Without any, a face of a box whose normal is nearly `facing`, from the shape to the other one, takes their place.
     """
-    places, count = at
-    found = 0
-    if shape.kind == CAPSULE:
-        return 0
-    if shape.kind == CYLINDER:
-        cosine = inner(axis_of(shape.P, 2), facing)
-        faces[0] = 4 if cosine > 0.0 else 5
-        return 1 if abs(cosine) > STRAIGHT else 0
+    faces, found = work.candidates[side], 0
+    at, number = work.corners[side], work.numbers
+    a, b, c = number[at[0], side], number[at[1], side], number[at[2], side]
+    if shape.kind == CYLINDER and size == 1:
+        faces[0] = 4 + a
+        return 1
     if shape.kind == BOX:
-        for face in range(6):
-            sign, inside = 1.0 - 2.0 * (face % 2), True
-            for k in range(count):
-                inside = inside and sign * inner(axis_of(shape.P, face // 2), minus(places[k], position_of(shape.P))) > 0.0
-            if inside:
-                faces[found] = face
+        for k in range(3):
+            bit = bit_of(a, k)
+            if (size < 2 or bit_of(b, k) == bit) and (size < 3 or bit_of(c, k) == bit):
+                faces[found] = 2 * k + 1 - bit
                 found += 1
-        k, sign = most_opposed(shape.P, times(-1.0, facing))
-        if found == 0 and sign * inner(axis_of(shape.P, k), facing) > OPPOSED:
-            faces[0] = 2 * k + (0 if sign > 0.0 else 1)
-            found = 1
+        if found == 0:
+            d = turned_back(shape.P, facing)
+            for k in range(3):
+                x = component(d, k)
+                if abs(x) > OPPOSED * length_of(d):
+                    faces[0] = 2 * k + (0 if x > 0.0 else 1)
+                    found = 1
         return found
-    vertex = vertex_at(shape, places[0])
-    for i in range(hulls.owners[vertex], hulls.owners[vertex + 1]):
-        face, inside = hulls.owned[i], True
-        for k in range(1, count):
-            here = False
-            for c in range(hulls.faces[face], hulls.faces[face + 1]):
-                x = placed(shape.P, hulls.vertices[hulls.corners[c]])
-                here = here or (x[0] == places[k, 0] and x[1] == places[k, 1] and x[2] == places[k, 2])
-            inside = inside and here
-        if inside and found < len(faces):
+    if shape.kind != HULL:
+        return 0
+    for i in range(hulls.owners[a], hulls.owners[a + 1]):
+        face = hulls.owned[i]
+        if (size < 2 or has_corner(hulls, face, b)) and (size < 3 or has_corner(hulls, face, c)) and found < len(faces):
             faces[found] = face
             found += 1
     return found
 
 
-def vertex_at(shape: ConvexShape, place: TripleLike) -> int:
-    """Return the number of the vertex of a mesh at a place."""
-    for i in range(shape.hull[5], shape.hull[6]):
-        x = placed(shape.P, shape.hull[0][i])
-        if x[0] == place[0] and x[1] == place[1] and x[2] == place[2]:
-            return i
-    return shape.hull[5]
+def bit_of(number: int, k: int) -> int:
+    """Return bit k of the number of a box's corner: 1 on the positive side of axis k."""
+    return number // (1 if k == 0 else (2 if k == 1 else 4)) % 2
+
+
+def has_corner(hulls: Hulls, face: int, vertex: int) -> bool:
+    """Return whether a vertex is a corner of a face."""
+    found = False
+    for i in range(hulls.faces[face], hulls.faces[face + 1]):
+        found = found or hulls.corners[i] == vertex
+    return found
 
 
 def normal_of(hulls: Hulls, shape: ConvexShape, face: int) -> Triple:
@@ -165,135 +164,200 @@ def normal_of(hulls: Hulls, shape: ConvexShape, face: int) -> Triple:
 
 
 def write_face(hulls: Hulls, shape: ConvexShape, face: int, polygon: Matrix) -> int:
-    """Write the corners of a face, counter-clockwise about its normal; return their number."""
+    """Write the corners of a face in MuJoCo's order, clockwise about its normal; return their number."""
+    P, S = shape.P, shape.S
+    sign, axis = 1.0 - 2.0 * (face % 2), face // 2
     if shape.kind == BOX:
-        return write_box_face(shape.P, shape.S, face // 2, 1.0 - 2.0 * (face % 2), polygon)
+        for i in range(4):
+            u, w = (1.0 if i == 1 or i == 2 else -1.0), (1.0 if i < 2 else -1.0)
+            if axis == 0:
+                x = sign * S[0], w * S[1], -sign * u * S[2]
+            elif axis == 1:
+                x = u * S[0], sign * S[1], -sign * w * S[2]
+            else:
+                x = sign * u * S[0], w * S[1], sign * S[2]
+            write_corner(polygon, i, placed(P, x))
+        return 4
     if shape.kind == CYLINDER:
-        side = 1.0 - 2.0 * (face % 2)
         for i in range(CORNERS):
-            angle = side * 2.0 * pi * i / CORNERS
-            write_corner(polygon, i, placed(shape.P, (shape.S[0] * cos(angle), shape.S[0] * sin(angle), side * shape.S[1])))
+            angle = 2.0 * pi * i / CORNERS
+            write_corner(polygon, i, placed(P, (S[0] * cos(angle), -sign * S[0] * sin(angle), sign * S[1])))
         return CORNERS
     first, stop = hulls.faces[face], hulls.faces[face + 1]
     for i in range(first, stop):
-        write_corner(polygon, i - first, placed(shape.P, hulls.vertices[hulls.corners[i]]))
+        write_corner(polygon, stop - 1 - i, placed(P, hulls.vertices[hulls.corners[i]]))
     return int(stop - first)
 
 
 def opposed_faces(
-    hulls: Hulls, shapes: tuple[ConvexShape, ConvexShape], work: CollisionWork, counts: tuple[int, int]
+    hulls: Hulls, shapes: tuple[ConvexShape, ConvexShape], counts: tuple[int, int], n: TripleLike, work: CollisionWork
 ) -> tuple[int, int]:
     """Return the faces, one of each shape, that are nearest to opposing each other; -1 if none are near enough."""
     best, i, j = -OPPOSED, -1, -1
     for a in range(counts[0]):
-        n = normal_of(hulls, shapes[0], work.candidates[0, a])
-        for b in range(counts[1]):
-            cosine = inner(n, normal_of(hulls, shapes[1], work.candidates[1, b]))
-            if cosine < best:
-                best, i, j = cosine, work.candidates[0, a], work.candidates[1, b]
+        x = normal_of(hulls, shapes[0], work.candidates[0, a])
+        for b in range(counts[1] if inner(x, n) < -IN_FACE else 0):
+            y = normal_of(hulls, shapes[1], work.candidates[1, b])
+            if inner(y, n) > IN_FACE and inner(x, y) < best:
+                best, i, j = inner(x, y), work.candidates[0, a], work.candidates[1, b]
     return i, j
 
 
 def edge_in_face(
-    hulls: Hulls, shapes: tuple[ConvexShape, ConvexShape], work: CollisionWork, side: int, counts: tuple[int, int],
-    facing: TripleLike,
+    hulls: Hulls, shapes: tuple[ConvexShape, ConvexShape], side: int, counts: tuple[int, int], n: TripleLike,
+    work: CollisionWork,
 ) -> int:  # fmt: skip
     """Write the first edge of the first shape that lies in a face of the second; return that face, or -1 for none.
 
-    The first shape has counts[0] corners, of `side`, in the polytope's face, and the second counts[1] candidates.
+    The first shape, to which n points, is `side` of the pair and has counts[0] points. The second has counts[1] candidates.
     """
-    shape, places, polygon = shapes[0], work.corners[side], work.polygons[1]
+    shape, polygon = shapes[0], work.polygons[1]
     for k in range(counts[1]):
         face = work.candidates[1 - side, k]
-        n = normal_of(hulls, shapes[1], face)
-        for e in range(edges_at(hulls, shape, places, counts[0]) if -inner(n, facing) > STRAIGHT else 0):
-            x, y = edge_of(hulls, shape, places, counts[0], e, facing)
+        normal = normal_of(hulls, shapes[1], face)
+        for e in range(edges_at(hulls, shape, side, counts[0], work) if inner(normal, n) > 0.0 else 0):
+            x, y = edge_of(hulls, shape, side, counts[0], e, work)
             edge = minus(y, x)
             length = length_of(edge)
-            if length > 0.0 and abs(inner(edge, n)) < IN_FACE * length:
+            if abs(inner(edge, normal)) < IN_FACE * length:
                 write_corner(polygon, 0, x)
                 write_corner(polygon, 1, y)
                 return face
     return -1
 
 
-def edges_at(hulls: Hulls, shape: ConvexShape, places: Matrix, count: int) -> int:
-    """Return the number of edges at the corners of a shape."""
-    if shape.kind == CYLINDER or shape.kind == CAPSULE:
+def edges_at(hulls: Hulls, shape: ConvexShape, side: int, size: int, work: CollisionWork) -> int:
+    """Return the number of edges at the points of a shape."""
+    if shape.kind == CYLINDER or shape.kind == CAPSULE or size == 2:
         return 1
-    if count > 1:
-        return 1 if count == 2 else 0
     if shape.kind == BOX:
         return 3
-    vertex = vertex_at(shape, places[0])
-    return hulls.owners[vertex + 1] - hulls.owners[vertex]
+    vertex = work.numbers[work.corners[side, 0], side]
+    return int(hulls.owners[vertex + 1] - hulls.owners[vertex])
 
 
-def edge_of(
-    hulls: Hulls, shape: ConvexShape, places: Matrix, count: int, e: int, facing: TripleLike
-) -> tuple[Triple, Triple]:  # fmt: skip
+def edge_of(hulls: Hulls, shape: ConvexShape, side: int, size: int, e: int, work: CollisionWork) -> tuple[Triple, Triple]:
     """Return both ends of edge e."""
-    P, x = shape.P, (places[0, 0], places[0, 1], places[0, 2])
-    if shape.kind == CYLINDER or shape.kind == CAPSULE:
-        u, c = axis_of(P, 2), position_of(P)
-        out = along(facing, -inner(facing, u), u)
-        middle = along(c, shape.S[0], out)
-        return along(middle, -shape.S[1], u), along(middle, shape.S[1], u)
-    if count == 2:
-        return x, (places[1, 0], places[1, 1], places[1, 2])
+    P, S, support = shape.P, shape.S, work.corners[side, 0]
+    u, number = axis_of(P, 2), work.numbers[support, side]
+    if shape.kind == CAPSULE:
+        x = work.nearest[3 * side], work.nearest[3 * side + 1], work.nearest[3 * side + 2]
+        middle = along(x, -inner(minus(x, position_of(P)), u), u)
+        return along(middle, -S[1], u), along(middle, S[1], u)
+    if shape.kind == CYLINDER:
+        row = work.supports[support]
+        d = turned_back(P, minus((row[3 + 3 * side], row[4 + 3 * side], row[5 + 3 * side]), position_of(P)))
+        out = length_of((d[0], d[1], 0.0))
+        scale, end = (S[0] / out if out > ROUNDED else 0.0), (S[1] if number == 0 else -S[1])
+        return placed(P, (scale * d[0], scale * d[1], end)), placed(P, (scale * d[0], scale * d[1], -end))
+    x = corner_at(hulls, shape, number)
+    if size == 2:
+        return x, corner_at(hulls, shape, work.numbers[work.corners[side, 1], side])
     if shape.kind == BOX:
         axis = axis_of(P, e)
         return x, along(x, -2.0 * inner(axis, minus(x, position_of(P))), axis)
-    vertex = vertex_at(shape, x)
-    face = hulls.owned[hulls.owners[vertex] + e]
+    face = hulls.owned[hulls.owners[number] + e]
     first, stop = hulls.faces[face], hulls.faces[face + 1]
     before = hulls.corners[stop - 1]
     for i in range(first + 1, stop):
-        before = hulls.corners[i - 1] if hulls.corners[i] == vertex else before
+        before = hulls.corners[i - 1] if hulls.corners[i] == number else before
     return x, placed(P, hulls.vertices[before])
 
 
-def put_patch(polygons: Tensor, corners: tuple[int, int], normals: tuple[Triple, Triple], found: Matrix) -> int:
-    """Write contacts at the corners of the second of two faces that are behind the first and within its sides; at most four.
+def corner_at(hulls: Hulls, shape: ConvexShape, number: int) -> Triple:
+    """Return a corner of a box or a mesh by number."""
+    if shape.kind == HULL:
+        return placed(shape.P, hulls.vertices[number])
+    S = shape.S
+    x, y, z = (
+        (2.0 * bit_of(number, 0) - 1.0) * S[0],
+        (2.0 * bit_of(number, 1) - 1.0) * S[1],
+        (2.0 * bit_of(number, 2) - 1.0) * S[2],
+    )
+    return placed(shape.P, (x, y, z))
 
-    The points are midway between both faces, and the gaps along the normal of the second one. MuJoCo has the corners clockwise
-    about the normals, on which the choice of four depends.
+
+def put_patch(
+    polygons: Tensor, corners: tuple[int, int], directions: tuple[Triple, Triple], normal: TripleLike, margin: float,
+    found: Matrix,
+) -> int:  # fmt: skip
+    """Write contacts at the corners of a face or an edge that are behind another face and within its sides; at most four.
+
+    `directions` are the normal of that face, and the direction along which gaps are measured. Contact points are midway.
     """
-    normal, towards = normals
-    turn_around(polygons[0], corners[0])
-    turn_around(polygons[1], corners[1])
-    source, count = clipped_faces(polygons, corners[0], corners[1], times(-1.0, normal))
+    outward, across = directions
+    source, count = clipped(polygons, corners, outward)
     start, deep = polygons[0, 0], 0
     for i in range(count):
-        gap = inner(normal, minus(polygons[source, i], start))
-        if gap < 0.0:
+        if inner(outward, minus(polygons[source, i], start)) <= margin:
             for x in range(3):
                 polygons[source, deep, x] = polygons[source, i, x]
             deep += 1
-    chosen = wide_part(polygons[source], deep)
-    k = 0
+    chosen, k = (wide_part(polygons[source], deep) if corners[1] > 2 else far_ends(polygons[source], deep)), 0
+    few = deep <= MOST if corners[1] > 2 else deep <= 2
     for i in range(deep):
-        if deep <= MOST or i == chosen[0] or i == chosen[1] or i == chosen[2] or i == chosen[3]:
-            gap = inner(normal, minus(polygons[source, i], start))
-            across = -gap * inner(normal, towards)
-            k = put(found, k, along(along(polygons[source, i], -gap, normal), -0.5 * across, towards), towards, across)
+        if few or i == chosen[0] or i == chosen[1] or i == chosen[2] or i == chosen[3]:
+            x = polygons[source, i]
+            on_face = along(x, -inner(outward, minus(x, start)), outward)
+            gap = inner(minus(on_face, x), across)
+            k = put(found, k, along(on_face, -0.5 * gap, across), normal, gap)
     return k
 
 
-def lead_with_last(corners: Matrix, count: int) -> None:
-    """Begin the corners of a face with the last one, from which MuJoCo measures gaps of faces that are not quite plane."""
-    for x in range(3):
-        last = corners[count - 1, x]
-        for i in range(count - 1):
-            corners[count - 1 - i, x] = corners[count - 2 - i, x]
-        corners[0, x] = last
+def put_edge(
+    polygons: Tensor, corners: tuple[int, int], outward: Triple, sign: float, margins: tuple[float, float], found: Matrix
+) -> int:  # fmt: skip
+    """Write contacts of an edge and a face as `put_patch` does; sign times the face's normal points to the first shape.
 
-
-def turn_around(corners: Matrix, count: int) -> None:
-    """Reverse the order of corners."""
-    for i in range(count // 2):
+    `margins` are that of the pair, and the part of it by which the edge was moved towards the face.
+    """
+    margin, raised = margins
+    directions = outward, times(-1.0, outward)
+    count = put_patch(polygons, corners, directions, times(sign, outward), margin - raised, found)
+    for k in range(count):
         for x in range(3):
-            corners[i, x], corners[count - 1 - i, x] = corners[count - 1 - i, x], corners[i, x]
+            found[k, x] += 0.5 * raised * component(outward, x)
+        found[k, 6] += raised
+    return count
+
+
+def clipped(polygons: Tensor, corners: tuple[int, int], outward: TripleLike) -> tuple[int, int]:
+    """Clip a face or an edge in `polygons[1]` by the sides of the face in `polygons[0]`, clockwise about its normal.
+
+    Return its place in `polygons` and its number of corners, which may be equal.
+    """
+    source, target, count = 1, 2, corners[1]
+    for e in range(corners[0]):
+        start = polygons[0, e]
+        side = outer(minus(polygons[0, (e + 1) % corners[0]], start), outward)
+        size = length_of(side)
+        inward = times(1.0 / size, side) if size > ROUNDED else (1.0, 0.0, 0.0)
+        height, kept = inner(inward, start), 0
+        for i in range(count):
+            p, q = polygons[source, i], polygons[source, (i + 1) % count]
+            before, after = inner(minus(p, start), inward) > -ROUNDED, inner(minus(q, start), inward) > -ROUNDED
+            slope = inner(inward, minus(q, p))
+            if before != after and slope != 0.0:
+                t = (height - inner(inward, p)) / slope
+                if 0.0 <= t <= 1.0:
+                    write_corner(polygons[target], kept, along(p, t, minus(q, p)))
+                    kept += 1
+            if after:
+                write_corner(polygons[target], kept, (q[0], q[1], q[2]))
+                kept += 1
+        source, target, count = target, source, kept
+    return source, count
+
+
+def far_ends(points: Matrix, count: int) -> tuple[int, int, int, int]:
+    """Return the numbers of the two points that are farthest apart, each twice."""
+    most, a, b = 0.0, 0, 1
+    for i in range(count):
+        for j in range(i + 1, count):
+            apart = minus(points[j], points[i])
+            if inner(apart, apart) > most:
+                most, a, b = inner(apart, apart), i, j
+    return a, b, a, b
 
 
 def wide_part(points: Matrix, count: int) -> tuple[int, int, int, int]:

@@ -36,26 +36,35 @@ def convex_shape(scene: ShapeTable, g: int, work: SearchWork) -> ConvexShape:
 
 def farthest_point(shape: ConvexShape, direction: TripleLike) -> Triple:
     """Return the point of a shape, without its rounding radius, that is farthest along a direction in the world frame."""
+    x, _ = numbered_point(shape, direction)
+    return x
+
+
+def numbered_point(shape: ConvexShape, direction: TripleLike) -> tuple[Triple, int]:
+    """Return the farthest point as `farthest_point` does, and the number of that corner, of a cylinder's end, or -1."""
     P, S, kind = shape.P, shape.S, shape.kind
     if kind == SPHERE:
-        return position_of(P)
-    d = turned_back(P, direction)
+        return position_of(P), -1
+    d, number = turned_back(P, direction), -1
     if kind == BOX:
         x = (S[0] if d[0] >= 0.0 else -S[0]), (S[1] if d[1] >= 0.0 else -S[1]), (S[2] if d[2] >= 0.0 else -S[2])
+        number = (1 if d[0] >= 0.0 else 0) + (2 if d[1] >= 0.0 else 0) + (4 if d[2] >= 0.0 else 0)
     elif kind == CAPSULE:
         x = (0.0, 0.0, S[1] if d[2] >= 0.0 else -S[1])
     elif kind == CYLINDER:
         out = sqrt(d[0] * d[0] + d[1] * d[1])
         scale = S[0] / out if out > 0.0 else 0.0
         x = (scale * d[0], scale * d[1], S[1] if d[2] >= 0.0 else -S[1])
+        number = 0 if d[2] >= 0.0 else 1
     elif kind == ELLIPSOID:
         e0, e1, e2 = S[0] * d[0], S[1] * d[1], S[2] * d[2]
         scale = 1.0 / sqrt(e0 * e0 + e1 * e1 + e2 * e2)
         x = (scale * S[0] * e0, scale * S[1] * e1, scale * S[2] * e2)
     else:
-        v = shape.hull[0][farthest_vertex(shape.hull, d)]
+        number = farthest_vertex(shape.hull, d)
+        v = shape.hull[0][number]
         x = (v[0], v[1], v[2])
-    return placed(P, x)
+    return placed(P, x), number
 
 
 def face_towards(hulls: Hulls, shape: ConvexShape, direction: TripleLike, polygon: Matrix) -> tuple[int, Triple]:

@@ -100,7 +100,8 @@ def find_contacts(
         wide = reach + way_in_step(scene, a, b, step, work)
         if not is_near(scene, a, b, wide, work):
             continue
-        found = contacts_of_pair(scene, a, b, wide, work, work.apart[p])
+        within = touching + scene.gap[p] if scene.by_file else wide  # the distance on which MuJoCo's contact points depend
+        found = contacts_of_pair(scene, a, b, within, work, work.apart[p])
         if remembers:
             remember(p, least_gap(scene, a, b, found, wide, work), a, b, work)
         count = keep(scene, p, found, (placement, velocity), (found_at, step, touching), contacts, count, work)
@@ -243,7 +244,7 @@ def closed_contacts(
     found = work.found
     if other == PLANE:
         return on_plane(one, PA, SA, PB, found, by_file)
-    if one == SPHERE:
+    if one == SPHERE and not (by_file and other == ELLIPSOID):  # for which MuJoCo has no closed form
         return on_ball(other, position_of(PA), SA[0], PB, SB, found)
     if one == CAPSULE and other == CAPSULE:
         return capsule_capsule(PA, SA, PB, SB, found, by_file)

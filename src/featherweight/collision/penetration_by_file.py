@@ -1,137 +1,435 @@
-"""The penetration depth of two meshes or boxes, as MuJoCo searches for it.
+"""The gap of two convex shapes, as MuJoCo searches for it.
 
-Where several faces of the difference of two shapes are as near to the origin, or finely tessellated ones nearly so, contact
-points depend on the face at which the search ends. This search takes MuJoCo's steps: `MOST_STEPS` of GJK from the line between
-the centroids and of a simplex that turns around the origin, then as many of the expanding polytope.
+Contact points of shapes that touch along a face, or whose surfaces are smooth, depend on the simplex or the face at which the
+search ends. This search takes MuJoCo's steps: GJK from the line between the centroids, and the expanding polytope, both
+`MOST_STEPS` at most and to `TOLERANCE` for shapes other than meshes and boxes. Shapes are without
+their margins, balls are points and capsules segments at first, and grow if these overlap.
 
 `work.planes` has the point of a face's plane that is nearest to the origin, and its squared distance. Edge e of a face is from
 corner e to the next one, and `work.adjacent` has the face across it. `work.listed` are the faces that may be the nearest, and
-`work.places` the place of a face among these, `UNLISTED` or `REMOVED`.
+`work.places` the place of a face among these, `UNLISTED` or `REMOVED`. `work.numbers` has the vertex of each shape of which a
+support is made: a corner of a box or mesh, an end of a cylinder.
 """
 
 from __future__ import annotations
 
 from math import sqrt
+from typing import NamedTuple
 
-from ..array_types import Integers
-from .closest_points import add_support, nearest_of_simplex, reduced, weighted
-from .collision_scene import HULL, CollisionWork
-from .convex_shapes import ConvexShape
-from .separation import points_of_face, write_nearest
-from .triples import Triple, TripleLike, inner, length_of, minus, outer, placed, position_of, times
+from ..array_types import Integers, Matrix, Vector
+from .closest_points import weighted
+from .collision_scene import BOX, CAPSULE, CYLINDER, HULL, CollisionWork
+from .convex_shapes import ConvexShape, numbered_point
+from .separation import NEVER, write_nearest
+from .triples import Triple, TripleLike, along, component, inner, length_of, minus, outer, placed, plus, position_of, times
 
 MOST_STEPS = 35  # MuJoCo's ccd_iterations
+TOLERANCE = 1e-6  # MuJoCo's ccd_tolerance [m]
 LEAST = 1e-15  # length [m] that MuJoCo takes as zero
+MOST_FACES_OF_POLYTOPE = 6 * MOST_STEPS
 UNLISTED, REMOVED = -1, -2
 NONE = 1e20  # squared distance of no face
+APART = 1e10  # distance [m] of shapes that the search found to be apart
+HALF_TURN = 0.86602540378  # sine of 120 degrees, with MuJoCo's digits
 
 
-def deepest_by_file(one: ConvexShape, other: ConvexShape, work: CollisionWork) -> float:
-    """Write the deepest points of two shapes and the normal to `work.nearest`, as `gap_of_convex` does; return the gap.
+class InflatedPair(NamedTuple):
+    """Two shapes, enlarged by radii."""
 
-    The gap is zero if the search finds no depth.
+    one: ConvexShape
+    other: ConvexShape
+    radii: tuple[float, float]  # [m]
+    discrete: bool  # whether both have vertices only, so that the search ends by itself
+
+
+def inflated_pair(one: ConvexShape, other: ConvexShape, radii: tuple[float, float]) -> InflatedPair:
+    """Return two shapes with radii."""
+    vertices = (one.kind == HULL or one.kind == BOX) and (other.kind == HULL or other.kind == BOX)
+    return InflatedPair(one, other, radii, vertices and radii[0] == 0.0 and radii[1] == 0.0)
+
+
+def has_patches(one: ConvexShape, other: ConvexShape) -> bool:
+    """Return whether contacts of two shapes may be faces or edges."""
+    a, b = has_faces(one), has_faces(other)
+    return (a and b) or (a and other.kind == CAPSULE) or (b and one.kind == CAPSULE)
+
+
+def has_faces(shape: ConvexShape) -> bool:
+    return shape.kind == BOX or shape.kind == CYLINDER or shape.kind == HULL
+
+
+def gap_by_file(one: ConvexShape, other: ConvexShape, margin: float, work: CollisionWork) -> float:
+    """Return the gap of two shapes if it is below a margin [m], and `NEVER` otherwise.
+
+    It writes the nearest or deepest points of the shapes, each enlarged by half of the margin, and the normal from the second
+    to the first to `work.nearest`, and the row of `work.triangles` with the three supports of these points to `work.face`.
+    If the shapes are apart, the normal separates them.
     """
-    if not simplex_by_file(one, other, work):
-        return 0.0
-    faces = faces_of_simplex(work)
-    f = expanded(one, other, work) if faces == 4 else -1
+    radii = one.rounding + 0.5 * margin, other.rounding + 0.5 * margin
+    if radii[0] + radii[1] > 0.0:
+        count, distance = simplex_by_file(inflated_pair(one, other, (0.0, 0.0)), radii[0] + radii[1], work)
+        if distance > TOLERANCE:
+            return gap_of_simplex(work, count, distance, radii) + margin if distance < radii[0] + radii[1] else NEVER
+    pair = inflated_pair(one, other, radii)
+    count, distance = simplex_by_file(pair, 0.0, work)
+    if distance > TOLERANCE or count < 2:
+        return NEVER
+    faces = polytope(pair, count, work)
+    f = expanded(pair, faces, work) if faces > 0 else -1
     if f < 0:
-        return 0.0
+        return NEVER
     depth = sqrt(work.planes[f, 3])
-    for c in range(3):
-        work.planes[f, c] = work.planes[f, c] / depth
-    work.planes[f, 3] = depth
-    x, y = points_of_face(work, f)
-    write_nearest(work.nearest, x, y, times(-1.0, work.planes[f]))
+    u = affine_weights(corner_of(work, f, 0), corner_of(work, f, 1), corner_of(work, f, 2), work.planes[f])
+    x, y = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
+    for i in range(3):
+        row = work.supports[work.triangles[f, i]]
+        x = along(x, component(u, i), (row[3], row[4], row[5]))
+        y = along(y, component(u, i), (row[6], row[7], row[8]))
+    write_nearest(work.nearest, x, y, times(-1.0 / depth, work.planes[f]))
     work.face[0] = f
-    return -depth
+    return margin - depth
+
+
+def gap_of_simplex(work: CollisionWork, count: int, distance: float, radii: tuple[float, float]) -> float:
+    """Return the gap of shapes with radii from the nearest points of a simplex, and write them."""
+    s, w = work.supports, work.weights
+    x, y = weighted(s, count, w, 3), weighted(s, count, w, 6)
+    n = minus(x, y)
+    n = times(1.0 / length_of(n), n)
+    write_nearest(work.nearest, along(x, -radii[0], n), along(y, radii[1], n), n)
+    for i in range(3):
+        work.triangles[0, i] = i if i < count else 0
+    work.face[0] = 0
+    return distance - radii[0] - radii[1]
+
+
+def corner_of(work: CollisionWork, f: int, i: int) -> Triple:
+    x = work.supports[work.triangles[f, i]]
+    return x[0], x[1], x[2]
 
 
 def centroid(shape: ConvexShape) -> Triple:
-    """Return the centroid of a mesh's hull or of a box."""
+    """Return the centroid of a shape."""
     return placed(shape.P, shape.S) if shape.kind == HULL else position_of(shape.P)
 
 
-def simplex_by_file(one: ConvexShape, other: ConvexShape, work: CollisionWork) -> bool:
-    """Write four points around the origin; return whether they are found. `work.order` has their rows in `work.supports`."""
+def write_support(pair: InflatedPair, direction: TripleLike, work: CollisionWork, k: int) -> None:
+    """Write the point of the difference of two shapes that is farthest along a unit vector to row k."""
+    a, i = numbered_point(pair.one, direction)
+    b, j = numbered_point(pair.other, times(-1.0, direction))
+    a, b = along(a, pair.radii[0], direction), along(b, -pair.radii[1], direction)
+    for x in range(3):
+        work.supports[k, 3 + x], work.supports[k, 6 + x] = component(a, x), component(b, x)
+        work.supports[k, x] = component(a, x) - component(b, x)
+    work.numbers[k, 0], work.numbers[k, 1] = i, j
+
+
+def copy_support(work: CollisionWork, source: int, target: int) -> None:
+    for x in range(9):
+        work.supports[target, x] = work.supports[source, x]
+    for x in range(2):
+        work.numbers[target, x] = work.numbers[source, x]
+
+
+# --- GJK
+
+
+def simplex_by_file(pair: InflatedPair, most: float, work: CollisionWork) -> tuple[int, float]:
+    """Write the simplex whose point is nearest to the origin; return its number of supports and the distance.
+
+    There are four if the origin is inside. The search ends with `APART` for shapes farther apart than `most`, and then the
+    normal separates them.
+    """
     supports, weights = work.supports, work.weights
-    x, before, count = minus(centroid(one), centroid(other)), 0.0, 0
-    for step in range(MOST_STEPS):
-        size = length_of(x)
-        if size < LEAST or abs(before - size) < LEAST:
-            return False
-        add_support(one, other, times(-1.0 / size, x), supports, count)
-        if inner(x, minus(x, supports[count])) < 0.0 or inner(x, supports[count]) > 0.0:
-            return False
-        if count == 3:
-            return turned_simplex(one, other, step, work)
-        nearest_of_simplex(supports, count + 1, weights)
-        count = reduced(supports, count + 1, weights)
+    x, before, count = minus(centroid(pair.one), centroid(pair.other)), 0.0, 0
+    least, enough = (LEAST, 0.0) if pair.discrete else (TOLERANCE, 0.5 * TOLERANCE * TOLERANCE)
+    size, step = length_of(x), 0
+    while step < MOST_STEPS and size >= least and abs(before - size) >= LEAST:
+        write_support(pair, times(-1.0 / size, x), work, count)
+        if inner(x, minus(x, supports[count])) < enough:
+            break
+        lower = inner(x, supports[count])
+        if lower > 0.0 and lower >= most * size:
+            write_nearest(work.nearest, x, x, x)
+            return 0, APART
+        write_weights(supports, count + 1, weights)
+        count = with_weights(work, count + 1)
+        if count == 0:
+            return 0, APART
         x, before = weighted(supports, count, weights, 0), size
-    return False
+        size, step = length_of(x), step + 1
+        if count == 4:
+            break
+    if size > 0.0:
+        write_support(pair, times(-1.0 / size, x), work, 4)
+        if inner(x, supports[4]) > 0.0:
+            return (0, APART) if most == 0.0 else (count, size)
+    return count, 0.0 if count == 4 else size
 
 
-def turned_simplex(one: ConvexShape, other: ConvexShape, step: int, work: CollisionWork) -> bool:
-    """Replace points of a tetrahedron until it contains the origin; return whether it does."""
-    supports, planes, order = work.supports, work.planes, work.order
+def with_weights(work: CollisionWork, count: int) -> int:
+    """Remove the supports of a simplex without weight; return the number of supports left."""
+    kept = 0
+    for i in range(count):
+        if work.weights[i] > 0.0:
+            work.weights[kept] = work.weights[i]
+            copy_support(work, i, kept)
+            kept += 1
+    return kept
+
+
+def write_weights(supports: Matrix, count: int, weights: Vector) -> None:
+    """Write the weights of the supports of a simplex in its point nearest to the origin (Montanari et al. 2017)."""
     for i in range(4):
-        order[i] = i
-    for _ in range(step, MOST_STEPS):
-        write_side(work, 0, (2, 1, 3))
-        write_side(work, 1, (0, 2, 3))
-        write_side(work, 2, (1, 0, 3))
-        write_side(work, 3, (0, 1, 2))
-        if planes[0, 3] == 0.0 or planes[1, 3] == 0.0 or planes[2, 3] == 0.0 or planes[3, 3] == 0.0:
-            return False
-        i = 0 if planes[0, 3] < planes[1, 3] else 1
-        j = 2 if planes[2, 3] < planes[3, 3] else 3
-        far = i if planes[i, 3] < planes[j, 3] else j
-        if planes[far, 3] > 0.0:
-            return True
-        add_support(one, other, planes[far], supports, order[far])
-        if inner(planes[far], supports[order[far]]) < 0.0:
-            return False
-        i, j = (far + 1) % 4, (far + 2) % 4
-        order[i], order[j] = order[j], order[i]
-    return False
+        weights[i] = 0.0
+    if count == 1:
+        weights[0] = 1.0
+    elif count == 2:
+        weights[0], weights[1] = weights_of_segment(supports[0], supports[1])
+    elif count == 3:
+        weights[0], weights[1], weights[2] = weights_of_triangle(supports[0], supports[1], supports[2])
+    else:
+        write_weights_of_tetrahedron(supports, weights)
 
 
-def write_side(work: CollisionWork, side: int, corners: tuple[int, int, int]) -> None:
-    """Write the normal of a side of the tetrahedron, and the signed distance of the origin, to a row of `work.planes`."""
-    i, j, k = corners
-    a, order = work.supports[work.order[i]], work.order
-    n = outer(minus(work.supports[order[k]], a), minus(work.supports[order[j]], a))
-    size = length_of(n)
-    scale = 1.0 / size if size > LEAST else 1.0
-    for x in range(3):
-        work.planes[side, x] = scale * n[x]
-    work.planes[side, 3] = inner(work.planes[side], a) if size > LEAST else NONE
+def write_weights_of_tetrahedron(supports: Matrix, weights: Vector) -> None:
+    a, b, c, d = supports[0], supports[1], supports[2], supports[3]
+    volumes = -volume(b, c, d), volume(a, c, d), -volume(a, b, d), volume(a, b, c)
+    total = volumes[0] + volumes[1] + volumes[2] + volumes[3]
+    inside, least = True, NONE
+    for i in range(4):
+        far = (volumes[0] if i == 0 else volumes[1]) if i < 2 else (volumes[2] if i == 2 else volumes[3])
+        weights[i] = far
+        inside = inside and ((total > 0.0 and far > 0.0) or (total < 0.0 and far < 0.0))
+    if inside:
+        for i in range(4):
+            weights[i] = weights[i] / total
+        return
+    chosen, best = -1, (0.0, 0.0, 0.0)
+    for i in range(4):
+        if (total > 0.0 and weights[i] > 0.0) or (total < 0.0 and weights[i] < 0.0):
+            continue
+        p, q, r = (1 if i == 0 else 0), (2 if i < 2 else 1), (3 if i < 3 else 2)
+        u = weights_of_triangle(supports[p], supports[q], supports[r])
+        x = plus(times(u[0], supports[p]), plus(times(u[1], supports[q]), times(u[2], supports[r])))
+        if inner(x, x) < least:
+            least, chosen, best = inner(x, x), i, u
+    k = 0
+    for i in range(4):
+        if i == chosen:
+            weights[i] = 0.0
+        else:
+            weights[i] = component(best, k)
+            k += 1
 
 
-def faces_of_simplex(work: CollisionWork) -> int:
-    """Write the faces of the tetrahedron; return four, or the number of the first whose plane contains the origin."""
-    order = work.order
-    c = work.middle
-    for x in range(3):
-        c[x] = 0.25 * (
-            work.supports[order[0], x] + work.supports[order[1], x] + work.supports[order[2], x] + work.supports[order[3], x]
-        )
+def weights_of_triangle(a: TripleLike, b: TripleLike, c: TripleLike) -> Triple:
+    """Return the weights of the corners of a triangle in its point nearest to the origin."""
+    foot, flat = foot_of_plane(a, b, c)
+    if flat:
+        u, v = weights_of_segment(a, b)
+        return u, v, 0.0
+    w = affine_weights(a, b, c, foot)
+    if w[0] > 0.0 and w[1] > 0.0 and w[2] > 0.0:
+        return w
+    best, least = (0.0, 0.0, 0.0), NONE
+    if not w[0] > 0.0:
+        u, v = weights_of_segment(b, c)
+        x = plus(times(u, b), times(v, c))
+        best, least = (0.0, u, v), inner(x, x)
+    if not w[1] > 0.0:
+        u, v = weights_of_segment(a, c)
+        x = plus(times(u, a), times(v, c))
+        if inner(x, x) < least:
+            best, least = (u, 0.0, v), inner(x, x)
+    if not w[2] > 0.0:
+        u, v = weights_of_segment(a, b)
+        x = plus(times(u, a), times(v, b))
+        if inner(x, x) < least:
+            best = u, v, 0.0
+    return best
+
+
+def weights_of_segment(a: TripleLike, b: TripleLike) -> tuple[float, float]:
+    """Return weights of the ends of a segment: of the foot of the origin, or of the second end if the foot is outside."""
+    side = minus(b, a)
+    square = inner(side, side)
+    if not square > 0.0:
+        return 0.0, 1.0
+    foot = along(b, -(inner(b, side) / square), side)
+    k, span = 0, a[0] - b[0]
+    for i in range(1, 3):
+        if abs(component(side, i)) >= abs(span):
+            k, span = i, -component(side, i)
+    u, v = component(minus(foot, b), k), component(minus(a, foot), k)
+    inside = (span > 0.0 and u > 0.0 and v > 0.0) or (span < 0.0 and u < 0.0 and v < 0.0)
+    return (u / span, v / span) if inside else (0.0, 1.0)
+
+
+def affine_weights(a: TripleLike, b: TripleLike, c: TripleLike, p: TripleLike) -> Triple:
+    """Return the weights of three points in a point of their plane; zeros without an area."""
+    n = minor(a, b, c, 1, 2), minor(a, b, c, 0, 2), minor(a, b, c, 0, 1)
+    sizes = abs(n[0]), abs(n[1]), abs(n[2])
+    i, j, area = 0, 1, n[2]
+    if sizes[0] >= sizes[1] and sizes[0] >= sizes[2]:
+        i, j, area = 1, 2, n[0]
+    elif sizes[1] >= sizes[2]:
+        i, j, area = 0, 2, n[1]
+    if area == 0.0:
+        return 0.0, 0.0, 0.0
+    return minor(p, b, c, i, j) / area, minor(a, p, c, i, j) / area, minor(a, b, p, i, j) / area
+
+
+def minor(a: TripleLike, b: TripleLike, c: TripleLike, i: int, j: int) -> float:
+    """Return twice the signed area of a triangle, projected along an axis."""
+    ai, bi, ci = of(a, i), of(b, i), of(c, i)
+    aj, bj, cj = of(a, j), of(b, j), of(c, j)
+    return bi * cj - bj * ci - ai * cj + aj * ci + ai * bj - aj * bi
+
+
+def of(a: TripleLike, k: int) -> float:
+    return component((a[0], a[1], a[2]), k)
+
+
+def volume(a: TripleLike, b: TripleLike, c: TripleLike) -> float:
+    """Return the determinant of three vectors."""
+    return inner(a, outer(b, c))
+
+
+# --- the first polytope
+
+
+def polytope(pair: InflatedPair, count: int, work: CollisionWork) -> int:
+    """Write the faces of a polytope around the origin from a simplex; return their number, zero on failure."""
+    bad, faces = -1, 6
+    if count == 4:
+        bad, faces = tetrahedron(work), 4
+        if bad < 0 and not around_origin(work):
+            return 0
+    elif count == 2:
+        bad = around_segment(pair, work)
+        if bad < 0 and not crosses_triangle(work):
+            return 0
+    if bad >= 0:  # the origin is in the plane of a face
+        for i in range(3):
+            copy_support(work, work.triangles[bad, i], 5 + i)
+        for i in range(3):
+            copy_support(work, 5 + i, i)
+    if bad >= 0 or count == 3:
+        faces = 6 if around_triangle(pair, work) else 0
+    for f in range(faces):
+        work.listed[f], work.places[f] = f, f
+    return faces
+
+
+def tetrahedron(work: CollisionWork) -> int:
+    """Write the faces of a tetrahedron; return the first whose plane contains the origin, or -1."""
+    write_middle(work, 4)
     for f in range(4):
-        corners = ((0, 1, 2), (0, 3, 1), (0, 2, 3), (3, 2, 1))[f]
-        write_polytope_face(work, f, (order[corners[0]], order[corners[1]], order[corners[2]]))
+        write_polytope_face(work, f, ((0, 1, 2), (0, 3, 1), (0, 2, 3), (3, 2, 1))[f])
         if work.planes[f, 3] < LEAST * LEAST:
             return f
-        work.listed[f], work.places[f] = f, f
         for e in range(3):
             work.adjacent[f, e] = ((1, 3, 2), (2, 3, 0), (0, 3, 1), (2, 0, 1))[f][e]
-    return 4
+    return -1
+
+
+def around_segment(pair: InflatedPair, work: CollisionWork) -> int:
+    """Write the faces of a double pyramid around a segment; return the first whose plane contains the origin, or -1."""
+    a, b = work.supports[0], work.supports[1]
+    write_middle(work, 2)
+    side = minus(b, a)
+    k, least = 0, NONE
+    for i in range(3):
+        if abs(component(side, i)) < least:
+            k, least = i, abs(component(side, i))
+    d = outer((1.0 if k == 0 else 0.0, 1.0 if k == 1 else 0.0, 1.0 if k == 2 else 0.0), side)
+    u = times(1.0 / length_of(side), side)
+    for i in range(3):
+        size = length_of(d)
+        write_support(pair, times(1.0 / size, d) if size > LEAST else (1.0, 0.0, 0.0), work, 2 + i)
+        d = plus(times(-0.5, d), plus(times(HALF_TURN, outer(u, d)), times(1.5 * inner(u, d), u)))
+    for f in range(6):
+        write_polytope_face(work, f, ((0, 2, 3), (0, 4, 2), (0, 3, 4), (1, 3, 2), (1, 2, 4), (1, 4, 3))[f])
+        if work.planes[f, 3] < LEAST * LEAST:
+            return f
+        for e in range(3):
+            work.adjacent[f, e] = ((1, 3, 2), (2, 4, 0), (0, 5, 1), (5, 0, 4), (3, 1, 5), (4, 2, 3))[f][e]
+    return -1
+
+
+def around_triangle(pair: InflatedPair, work: CollisionWork) -> bool:
+    """Write the faces of a double pyramid over a triangle; return whether it is around the origin."""
+    a, b, c = work.supports[0], work.supports[1], work.supports[2]
+    write_middle(work, 3)
+    n = outer(minus(b, a), minus(c, a))
+    size = length_of(n)
+    if size < LEAST:
+        return False
+    write_support(pair, times(-1.0 / size, n), work, 3)
+    write_support(pair, times(1.0 / size, n), work, 4)
+    if is_on_triangle(work, 3) or is_on_triangle(work, 4):
+        return False
+    for f in range(6):
+        write_polytope_face(work, f, ((4, 0, 1), (4, 2, 0), (4, 1, 2), (3, 1, 0), (3, 0, 2), (3, 2, 1))[f])
+        if work.planes[f, 3] < LEAST * LEAST:
+            return False
+        for e in range(3):
+            work.adjacent[f, e] = ((1, 3, 2), (2, 4, 0), (0, 5, 1), (5, 0, 4), (3, 1, 5), (4, 2, 3))[f][e]
+    return True
+
+
+def write_middle(work: CollisionWork, count: int) -> None:
+    """Write the mean of the first supports, a point inside the polytope."""
+    for x in range(3):
+        total = 0.0
+        for i in range(count):
+            total += work.supports[i, x]
+        work.middle[x] = total / count
+
+
+def is_on_triangle(work: CollisionWork, k: int) -> bool:
+    """Return whether a support is on the triangle of the first three."""
+    a, b, c, p = work.supports[0], work.supports[1], work.supports[2], work.supports[k]
+    u = affine_weights(a, b, c, p)
+    if u[0] < 0.0 or u[1] < 0.0 or u[2] < 0.0:
+        return False
+    x = plus(times(u[0], a), plus(times(u[1], b), times(u[2], c)))
+    return length_of(minus(x, p)) < LEAST
+
+
+def around_origin(work: CollisionWork) -> bool:
+    """Return whether the tetrahedron of the first four supports contains the origin."""
+    s = work.supports
+    return (
+        same_side(s[0], s[1], s[2], s[3])
+        and same_side(s[1], s[2], s[3], s[0])
+        and same_side(s[2], s[3], s[0], s[1])
+        and same_side(s[3], s[0], s[1], s[2])
+    )
+
+
+def same_side(a: TripleLike, b: TripleLike, c: TripleLike, d: TripleLike) -> bool:
+    """Return whether the origin and d are on the same side of the plane of a, b and c."""
+    n = outer(minus(b, a), minus(c, a))
+    x, y = inner(n, minus(d, a)), -inner(n, a)
+    return (x > 0.0 and y > 0.0) or (x < 0.0 and y < 0.0)
+
+
+def crosses_triangle(work: CollisionWork) -> bool:
+    """Return whether the ray from the first support to the second crosses the triangle of the next three."""
+    s = work.supports
+    a = s[0]
+    d, x, y, z = minus(s[1], a), minus(s[2], a), minus(s[3], a), minus(s[4], a)
+    u, v, w = volume(x, y, d), volume(y, z, d), volume(z, x, d)
+    return (u >= 0.0 and v >= 0.0 and w >= 0.0) or (u <= 0.0 and v <= 0.0 and w <= 0.0)
 
 
 def write_polytope_face(work: CollisionWork, f: int, corners: tuple[int, int, int]) -> None:
     """Write a face that is not listed. Its squared distance is zero if it has no area."""
     i, j, k = corners
     work.triangles[f, 0], work.triangles[f, 1], work.triangles[f, 2] = i, j, k
-    x = foot_of_plane(work.supports[k], work.supports[j], work.supports[i])
+    x, _ = foot_of_plane(work.supports[k], work.supports[j], work.supports[i])
     sign = -1.0 if inner(x, minus(work.supports[i], work.middle)) < 0.0 else 1.0
     for c in range(3):
         work.planes[f, c] = sign * x[c]
@@ -139,30 +437,29 @@ def write_polytope_face(work: CollisionWork, f: int, corners: tuple[int, int, in
     work.places[f] = UNLISTED
 
 
-def foot_of_plane(a: TripleLike, b: TripleLike, c: TripleLike) -> Triple:
-    """Return the point of the plane of three points that is nearest to the origin; zero without an area."""
+def foot_of_plane(a: TripleLike, b: TripleLike, c: TripleLike) -> tuple[Triple, bool]:
+    """Return the point of the plane of three points that is nearest to the origin, and whether they have no area."""
     ab, ac, bc = minus(b, a), minus(c, a), minus(c, b)
     n = outer(bc, ab)
     height, square = inner(n, b), inner(n, n)
-    if square == 0.0:
-        return 0.0, 0.0, 0.0
-    if height == 0.0 or square <= LEAST:
+    if square != 0.0 and (height == 0.0 or square <= LEAST):
         n = outer(ab, ac)
         height, square = inner(n, a), inner(n, n)
-        if square == 0.0:
-            return 0.0, 0.0, 0.0
-    if height == 0.0 or square <= LEAST:
-        n = outer(ac, bc)
-        height, square = inner(n, c), inner(n, n)
-    return times(height / square, n) if square > 0.0 else (0.0, 0.0, 0.0)
+        if square != 0.0 and (height == 0.0 or square <= LEAST):
+            n = outer(ac, bc)
+            height, square = inner(n, c), inner(n, n)
+    return (times(height / square, n), False) if square > 0.0 else ((0.0, 0.0, 0.0), True)
 
 
-def expanded(one: ConvexShape, other: ConvexShape, work: CollisionWork) -> int:
-    """Expand the tetrahedron; return the face nearest to the origin, or -1 on failure."""
+# --- the expanding polytope
+
+
+def expanded(pair: InflatedPair, faces: int, work: CollisionWork) -> int:
+    """Expand a polytope; return the face nearest to the origin, or -1 on failure."""
     supports, planes = work.supports, work.planes
-    points, faces, listed, best = 4, 4, 4, -1
-    most = NONE  # least bound of the depth, squared
-    for _ in range(MOST_STEPS):
+    points, listed, best = 4 if faces == 4 else 5, faces, -1
+    bound, most, enough = NONE, NONE, LEAST if pair.discrete else TOLERANCE  # least bounds of the depth, and of its square
+    for step in range(MOST_STEPS):
         before, nearest = best, NONE
         for i in range(listed):
             if planes[work.listed[i], 3] < nearest:
@@ -172,14 +469,19 @@ def expanded(one: ConvexShape, other: ConvexShape, work: CollisionWork) -> int:
         if nearest <= 0.0:
             return best
         depth = sqrt(nearest)
-        add_support(one, other, times(1.0 / depth, planes[best]), supports, points)
-        bound = inner(planes[best], supports[points]) / depth
-        most = min(most, bound * bound)
-        if sqrt(most) - depth < LEAST or is_known(work, points):
+        write_support(pair, times(1.0 / depth, planes[best]), work, points)
+        here = inner(planes[best], supports[points]) / depth
+        bound = min(bound, here)
+        most = bound * bound
+        if here - depth < enough:
+            return -1 if step == 0 and bound < depth - 1e-10 else best
+        if pair.discrete and is_known(work, points):
             return best
         listed, edges = visible_faces(work, best, points, listed)
-        if edges < 3 or faces + edges > len(work.triangles):
+        if edges < 3:
             return -1
+        if faces + edges > MOST_FACES_OF_POLYTOPE:
+            return best
         listed = add_faces(work, points, (faces, edges, listed), (nearest, most))
         if listed < 0:
             return -1
@@ -191,12 +493,8 @@ def expanded(one: ConvexShape, other: ConvexShape, work: CollisionWork) -> int:
 
 def is_known(work: CollisionWork, point: int) -> bool:
     """Return whether an earlier point of the polytope is made of the same vertices."""
-    new = work.supports[point]
     for i in range(point):
-        old, same = work.supports[i], True
-        for x in range(3, 9):
-            same = same and old[x] == new[x]
-        if same:
+        if work.numbers[i, 0] == work.numbers[point, 0] and work.numbers[i, 1] == work.numbers[point, 1]:
             return True
     return False
 

@@ -27,7 +27,7 @@ from ..array_types import Array, Matrix, Vector
 
 LEAST, MOST = 1e-4, 0.9999  # impedance
 FLAT = 1e-15  # [m, rad] width of the impedance curve below which the impedance is the mean of both ends
-IMMOVABLE = 1e-15  # [1/kg, 1/(kg m²)] least inverse inertia, for example of a point on the axis of a hinge
+IMMOVABLE = 1e-15  # [1/kg, 1/(kg m²)] least inverse inertia and R, for example of a point on the axis of a hinge
 BITS = 30  # bits of the fraction of an exponent
 NONE = np.zeros((0, 12))
 

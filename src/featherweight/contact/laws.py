@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..array_types import Integers, Matrix, Vector
-from .compliance import Yielding, impedance, with_friction, yielding_of
+from .compliance import IMMOVABLE, Yielding, impedance, with_friction, yielding_of
 from .contact_model import ContactModel
 from .contact_settings import ContactSettings
 from .row_factor import NO_ROWS, RowFactor
@@ -204,7 +204,8 @@ def write_yielding_row(y: Yielding, motion: RowMotion, law: ContactLaw, i: int, 
     The impedance is evaluated at a distance: for several rows of one equality, their common distance.
     """
     d = impedance(y, distance)
-    law.compliance[i] = (1.0 - d) / d * y.inverse
+    least = IMMOVABLE / y.friction if y.square > 0.0 else IMMOVABLE  # MuJoCo bounds R of a single edge of a pyramid
+    law.compliance[i] = max((1.0 - d) / d * y.inverse if y.inverse > IMMOVABLE else 0.0, least)
     law.bias[i] = motion.approach[i] - motion.before[i] + h * (y.damping * motion.before[i] + y.stiffness * d * gap)
     return y.stiffness * d / law.compliance[i]
 

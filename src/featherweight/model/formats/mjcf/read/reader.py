@@ -370,3 +370,8 @@ def _unused(mujoco: Mujoco, model: MjModel) -> Iterator[tuple[str, str]]:
     for kind, number in plain:
         if number:
             yield kind, f"{number}"
+    own, default = model.opt, mujoco.MjOption()
+    search = [flag.lower() for flag in ("NATIVECCD", "MULTICCD") if disabled(mujoco, own, flag)]
+    search += [name for name in ("ccd_iterations", "ccd_tolerance") if getattr(own, name) != getattr(default, name)]
+    if search:
+        yield "settings of the search for contacts", ", ".join(search)
