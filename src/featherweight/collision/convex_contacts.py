@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..array_types import Vector
 from .collision_scene import SPHERE, CollisionScene, CollisionWork, Hulls
-from .convex_contacts_by_file import contacts_by_file
+from .convex_contacts_by_file import contacts_by_file, middle_of
 from .convex_shapes import ALIGNED, ConvexShape, convex_shape, face_towards
 from .face_clipping import MOST_POINTS, NEARLY, put_face_points, raise_gaps
 from .round_contacts import SAME, put
@@ -22,7 +22,7 @@ def convex_contacts(scene: CollisionScene, a: int, b: int, reach: float, work: C
     if are_apart(one, other, size, reach, apart):
         return 0
     if scene.by_file:
-        return contacts_by_file(scene.hulls, (one, other), reach, work, apart)
+        return contacts_by_file(scene.hulls, (one, other), size, reach, work, apart)
     gap = gap_of_convex(one, other, size, (reach, NEVER), work)
     x = work.nearest
     if gap == FAR:
@@ -30,8 +30,7 @@ def convex_contacts(scene: CollisionScene, a: int, b: int, reach: float, work: C
     if gap >= reach or gap == NEVER:
         return 0
     n = x[6], x[7], x[8]
-    middle = 0.5 * (x[0] + x[3]), 0.5 * (x[1] + x[4]), 0.5 * (x[2] + x[5])
-    return with_faces(scene.hulls, (one, other), (middle, n, gap), reach, work)
+    return with_faces(scene.hulls, (one, other), (middle_of(x), n, gap), reach, work)
 
 
 def with_faces(

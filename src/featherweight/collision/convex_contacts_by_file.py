@@ -14,9 +14,9 @@ from ..array_types import Matrix, Tensor, Vector
 from .collision_scene import BOX, CAPSULE, CYLINDER, ELLIPSOID, HULL, CollisionWork, Hulls
 from .convex_shapes import ConvexShape, face_towards, write_corner
 from .ground_contacts import point_plane
-from .penetration_by_file import gap_by_file, has_patches
+from .penetration_by_file import gap_by_file, has_patches, have_vertices_only
 from .round_contacts import put
-from .separation import NEVER
+from .separation import FAR, NEVER, gap_of_convex, write_nearest
 from .triples import (
     Triple,
     TripleLike,
@@ -38,26 +38,38 @@ OPPOSED = 0.996  # least cosine between the normal of a face and the opposite of
 IN_FACE = 0.0888  # greatest sine of the angle between an edge and a face in contact
 MOST = 4  # contacts of two faces
 CORNERS = 16  # of an end of a cylinder
+SAME_NORMAL = 0.999  # least cosine between the normals of MuJoCo's search and of an exact one for the same contact
 ROUNDED = 1e-15  # [m] distance outside a side of a face that counts as inside
 
 
 def contacts_by_file(
-    hulls: Hulls, shapes: tuple[ConvexShape, ConvexShape], margin: float, work: CollisionWork, apart: Vector
+    hulls: Hulls, shapes: tuple[ConvexShape, ConvexShape], size: float, margin: float, work: CollisionWork, apart: Vector
 ) -> int:  # fmt: skip
-    """Write the contacts of two shapes with gaps below a margin [m]; `apart` is that of `convex_contacts`."""
+    """Write the contacts of two shapes with gaps below a margin [m]; `size` and `apart` are those of `convex_contacts`.
+
+    MuJoCo's search for round and curved shapes ends at a depth that is exact to 1e-6 m, with a normal that jumps by a
+    thousandth as they move. Contacts are at the faces or edges where it ends, with the exact normal and depth.
+    """
     one, other = shapes
     swapped = (one.kind == BOX and (other.kind == CYLINDER or other.kind == ELLIPSOID)) or (
         one.kind == CYLINDER and other.kind == ELLIPSOID
     )  # MuJoCo has ellipsoids, cylinders and boxes in this order
     if swapped:
         one, other = other, one
-    gap, x = gap_by_file(one, other, margin, work), work.nearest
+    x, round, exact = work.nearest, not have_vertices_only(one, other), 0.0
+    p, q, normal = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
+    if round:
+        exact = gap_of_convex(one, other, size, (margin, NEVER), work)
+        p, q, normal = (x[0], x[1], x[2]), (x[3], x[4], x[5]), (x[6], x[7], x[8])
+    gap = gap_by_file(one, other, margin, work)
     if gap == NEVER:
         sign = -1.0 if swapped else 1.0
         apart[0], apart[1], apart[2] = sign * x[6], sign * x[7], sign * x[8]
         return 0
-    n = x[6], x[7], x[8]
-    middle = 0.5 * (x[0] + x[3]), 0.5 * (x[1] + x[4]), 0.5 * (x[2] + x[5])
+    if round and exact != FAR and x[6] * normal[0] + x[7] * normal[1] + x[8] * normal[2] > SAME_NORMAL:
+        gap = exact
+        write_nearest(x, along(p, -0.5 * margin, normal), along(q, 0.5 * margin, normal), normal)
+    n, middle = (x[6], x[7], x[8]), middle_of(x)
     k = on_faces(hulls, (one, other), n, margin, work) if has_patches(one, other) else 0
     if k == 0:
         k = put(work.found, 0, middle, n, gap)
@@ -65,6 +77,12 @@ def contacts_by_file(
         for i in range(3):
             work.found[c, 3 + i] = -work.found[c, 3 + i]
     return k
+
+
+def middle_of(nearest: Vector) -> Triple:
+    """Return the point between two nearest points."""
+    x = nearest
+    return 0.5 * (x[0] + x[3]), 0.5 * (x[1] + x[4]), 0.5 * (x[2] + x[5])
 
 
 def on_faces(hulls: Hulls, shapes: tuple[ConvexShape, ConvexShape], n: TripleLike, margin: float, work: CollisionWork) -> int:
@@ -245,9 +263,12 @@ def edge_of(hulls: Hulls, shape: ConvexShape, side: int, size: int, e: int, work
         middle = along(x, -inner(minus(x, position_of(P)), u), u)
         return along(middle, -S[1], u), along(middle, S[1], u)
     if shape.kind == CYLINDER:
-        row = work.supports[support]
-        d = turned_back(P, minus((row[3 + 3 * side], row[4 + 3 * side], row[5 + 3 * side]), position_of(P)))
+        sign, row = 2.0 * side - 1.0, work.supports[support]  # the normal points to the first shape
+        d = turned_back(P, (sign * work.nearest[6], sign * work.nearest[7], sign * work.nearest[8]))
         out = length_of((d[0], d[1], 0.0))
+        if out < abs(d[2]):  # on an end
+            d = turned_back(P, minus((row[3 + 3 * side], row[4 + 3 * side], row[5 + 3 * side]), position_of(P)))
+            out = length_of((d[0], d[1], 0.0))
         scale, end = (S[0] / out if out > ROUNDED else 0.0), (S[1] if number == 0 else -S[1])
         return placed(P, (scale * d[0], scale * d[1], end)), placed(P, (scale * d[0], scale * d[1], -end))
     x = corner_at(hulls, shape, number)
@@ -309,11 +330,16 @@ def put_edge(
 ) -> int:  # fmt: skip
     """Write contacts of an edge and a face as `put_patch` does; sign times the face's normal points to the first shape.
 
-    `margins` are that of the pair, and the part of it by which the edge was moved towards the face.
+    `margins` are that of the pair, and the part of it by which the edge was moved towards the face. Contacts are in the order
+    of the ends of the edge, so that each remains the same one in the next step.
     """
     margin, raised = margins
+    edge = minus(polygons[1, 1], polygons[1, 0])
     directions = outward, times(-1.0, outward)
     count = put_patch(polygons, corners, directions, times(sign, outward), margin - raised, found)
+    if count == 2 and inner(edge, minus(found[1], found[0])) < 0.0:
+        for x in range(7):
+            found[0, x], found[1, x] = found[1, x], found[0, x]
     for k in range(count):
         for x in range(3):
             found[k, x] += 0.5 * raised * component(outward, x)

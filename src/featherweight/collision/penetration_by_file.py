@@ -44,8 +44,12 @@ class InflatedPair(NamedTuple):
 
 def inflated_pair(one: ConvexShape, other: ConvexShape, radii: tuple[float, float]) -> InflatedPair:
     """Return two shapes with radii."""
-    vertices = (one.kind == HULL or one.kind == BOX) and (other.kind == HULL or other.kind == BOX)
-    return InflatedPair(one, other, radii, vertices and radii[0] == 0.0 and radii[1] == 0.0)
+    return InflatedPair(one, other, radii, have_vertices_only(one, other) and radii[0] == 0.0 and radii[1] == 0.0)
+
+
+def have_vertices_only(one: ConvexShape, other: ConvexShape) -> bool:
+    """Return whether both shapes are boxes or meshes."""
+    return (one.kind == HULL or one.kind == BOX) and (other.kind == HULL or other.kind == BOX)
 
 
 def has_patches(one: ConvexShape, other: ConvexShape) -> bool:
