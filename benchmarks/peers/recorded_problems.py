@@ -31,13 +31,10 @@ from measure import ROBOTS, machine, markdown
 
 import featherweight as fw
 from featherweight.array_types import Array
-from featherweight.contact.block_equations import place_of
-from featherweight.contact.branches import padded
 from featherweight.contact.contact_problem import active_rows, problem_in
-from featherweight.contact.impulses import Solution, natural_residual_in, of_arrays, solve_in_workspace, solver_work
-from featherweight.contact.laws import Problem
-from featherweight.contact.newton import newton_work
-from featherweight.contact.row_factor import (
+from featherweight.contact.factors.block_equations import place_of
+from featherweight.contact.factors.branches import padded
+from featherweight.contact.factors.row_factor import (
     RowFactor,
     factor_of_matrix,
     planned_factor,
@@ -46,6 +43,9 @@ from featherweight.contact.row_factor import (
     sizes_of_one_branch,
     write_column,
 )
+from featherweight.contact.impulses import Solution, natural_residual_in, of_arrays, solve_in_workspace, solver_work
+from featherweight.contact.laws import Problem
+from featherweight.contact.rigid.newton import newton_work
 from featherweight.engine.loops.kernels import compiled
 
 residual_in_room = compiled(natural_residual_in)

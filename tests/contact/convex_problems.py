@@ -8,11 +8,11 @@ import numpy as np
 
 from contact.given_matrices import factor_of_blocks
 from featherweight.array_types import Array
-from featherweight.contact.compliant_answers import Answering, directions_of, friction_of, row_of
+from featherweight.contact.compliant.answers import Answering, directions_of, friction_of, row_of
+from featherweight.contact.compliant.primal_by_factor import answering
+from featherweight.contact.factors.row_factor import sizes_of
 from featherweight.contact.impulses import SolverWork, of_arrays, solve_in_workspace, solver_work
 from featherweight.contact.laws import Problem
-from featherweight.contact.primal_by_factor import answering
-from featherweight.contact.row_factor import sizes_of
 
 
 class ConvexProblem(NamedTuple):

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 
 from featherweight.array_types import Array
-from featherweight.contact.branch_elimination import EliminationPlan
-from featherweight.contact.branches import BranchPaths, branches_of, padded
 from featherweight.contact.contact_problem import BodyDelassus
-from featherweight.contact.inverse_factor import InverseFactors, InverseWork, inverse_factors, inverse_work
-from featherweight.contact.laws import Problem
-from featherweight.contact.row_factor import (
+from featherweight.contact.factors.branch_elimination import EliminationPlan
+from featherweight.contact.factors.branches import BranchPaths, branches_of, padded
+from featherweight.contact.factors.inverse_factor import InverseFactors, InverseWork, inverse_factors, inverse_work
+from featherweight.contact.factors.row_factor import (
     MOST_ROWS,
     RowFactor,
     RowFactorWork,
@@ -24,6 +23,7 @@ from featherweight.contact.row_factor import (
     sizes_of_branches,
     sizes_of_one_branch,
 )
+from featherweight.contact.laws import Problem
 from featherweight.engine.loops.kernels import LANES
 
 

@@ -8,7 +8,7 @@ from scipy.linalg import block_diag
 
 from contact.given_matrices import dense_factor, random_factor, with_factor_of
 from featherweight.array_types import Array
-from featherweight.contact.block_equations import (
+from featherweight.contact.factors.block_equations import (
     BlockEquations,
     block_equations,
     order_unknowns,
@@ -17,8 +17,8 @@ from featherweight.contact.block_equations import (
     write_step,
     write_symmetric_product,
 )
+from featherweight.contact.factors.row_factor import sizes_of
 from featherweight.contact.laws import Problem, project
-from featherweight.contact.row_factor import sizes_of
 
 KINDS = pytest.mark.parametrize("kinds", ["stick", "slide", "open", "mixed"])
 

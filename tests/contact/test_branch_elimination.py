@@ -11,7 +11,7 @@ import pytest
 
 from contact.given_matrices import branches_from, unknowns_of
 from featherweight.array_types import Array
-from featherweight.contact.branch_elimination import (
+from featherweight.contact.factors.branch_elimination import (
     EliminationPlan,
     clear_couplings,
     clear_matrix,
@@ -24,7 +24,7 @@ from featherweight.contact.branch_elimination import (
     planned,
     solve_by_branches,
 )
-from featherweight.contact.branches import padded
+from featherweight.contact.factors.branches import padded
 from featherweight.engine.loops.kernels import CompiledKernel, compiled
 
 Pairs = Iterable[tuple[int, int]]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from contact.given_matrices import branches_from, one_branch, path_of
-from featherweight.contact.branches import branch_of_velocity, branches_of, longest_path, padded, widest_row
+from featherweight.contact.factors.branches import branch_of_velocity, branches_of, longest_path, padded, widest_row
 from featherweight.engine.loops.kernels import LANES
 
 TREES = pytest.mark.parametrize(

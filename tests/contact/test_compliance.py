@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from featherweight.contact.compliance import impedance, numbers_of, power, weights_of_cones, yielding_of
+from featherweight.contact.compliant.compliance import impedance, numbers_of, power, weights_of_cones, yielding_of
 from featherweight.engine.loops.kernels import compiled
 from featherweight.model.contact_rules import Softness
 from featherweight.simulation.inverse_weights import arrays_of

@@ -20,7 +20,6 @@ from contact.given_matrices import (
 )
 from featherweight.array_types import Array
 from featherweight.collision.detection import ContactPoints, body_of
-from featherweight.contact.branches import longest_path, padded, widest_row
 from featherweight.contact.contact_model import ContactModel, joint_rows
 from featherweight.contact.contact_problem import (
     AssembledProblem,
@@ -35,8 +34,9 @@ from featherweight.contact.contact_problem import (
     write_square,
 )
 from featherweight.contact.contact_settings import ContactSettings
-from featherweight.contact.inverse_factor import inverse_work
-from featherweight.contact.row_factor import FactorSizes, sizes_of_branches, sizes_of_one_branch
+from featherweight.contact.factors.branches import longest_path, padded, widest_row
+from featherweight.contact.factors.inverse_factor import inverse_work
+from featherweight.contact.factors.row_factor import FactorSizes, sizes_of_branches, sizes_of_one_branch
 
 CANDIDATES, JOINTS = 9, 3
 SETTINGS = ContactSettings(1e-3, 0.01, 1e-4, 0.01, 1e-10, False, False)

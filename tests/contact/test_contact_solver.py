@@ -30,7 +30,7 @@ from featherweight.contact.contact_solver import (
     resolve,
     solver_workspace,
 )
-from featherweight.contact.inverse_factor import inverse_work
+from featherweight.contact.factors.inverse_factor import inverse_work
 from featherweight.contact.joint_rows import JointRows
 from featherweight.contact.laws import PARTING_SPEED, RETURN_SPEED, Problem
 

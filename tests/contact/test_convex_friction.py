@@ -8,7 +8,7 @@ from scipy.optimize import lsq_linear
 
 from contact.convex_problems import ConvexProblem, convex_problem
 from featherweight.array_types import Array
-from featherweight.contact.compliant_answers import write_answer
+from featherweight.contact.compliant.answers import write_answer
 from featherweight.contact.laws import CONES, PYRAMIDS
 
 EDGES = 10  # greatest number of edges of a pyramid

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from featherweight.array_types import Array
-from featherweight.contact.branches import padded
-from featherweight.contact.delassus_factor import factor_work, write_factor
+from featherweight.contact.factors.branches import padded
+from featherweight.contact.factors.delassus_factor import factor_work, write_factor
 from featherweight.engine.loops.kernels import as_matrix
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from featherweight.array_types import Array
-from featherweight.contact.elimination import numbers_of_equations, solve_partly_symmetric, stride_of
+from featherweight.contact.factors.elimination import numbers_of_equations, solve_partly_symmetric, stride_of
 from featherweight.engine.loops.kernels import LANES, as_matrix, compiled, subtract_multiples, sum_of_products
 
 solve = compiled(solve_partly_symmetric)

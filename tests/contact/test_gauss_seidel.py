@@ -10,11 +10,11 @@ import pytest
 from contact.given_matrices import matrix_of, random_factor, with_factor_of
 from contact.problem_families import drawn
 from featherweight.array_types import Array
-from featherweight.contact.gauss_seidel import TWICE, sweep
+from featherweight.contact.factors.row_factor import sizes_of
 from featherweight.contact.impulses import natural_residual, of_arrays, solve_problem
 from featherweight.contact.laws import Problem
-from featherweight.contact.newton import newton_work, write_rho
-from featherweight.contact.row_factor import sizes_of
+from featherweight.contact.rigid.gauss_seidel import TWICE, sweep
+from featherweight.contact.rigid.newton import newton_work, write_rho
 
 FAMILIES = "foot", "wedge", "heap", "chain with contacts", "dry friction", "random rank"
 FRICTION = pytest.mark.parametrize("pyramid", [False, True], ids=["cone", "pyramid"])

@@ -16,7 +16,7 @@ from featherweight.array_types import Array
 from featherweight.contact import impulses
 from featherweight.contact.impulses import LONG_PATH, of_arrays, solver_work
 from featherweight.contact.laws import Problem
-from featherweight.contact.newton import PATH_STEPS
+from featherweight.contact.rigid.newton import PATH_STEPS
 
 TIGHT = 1e-10  # tolerance, relative to the greatest velocity
 AGREE = 1e-6  # relative to the greatest velocity: energy to 1e-14 determines velocities to about its square root

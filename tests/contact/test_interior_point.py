@@ -10,9 +10,10 @@ import pytest
 from contact.given_matrices import matrix_of, with_factor_of
 from contact.problem_families import drawn
 from featherweight.array_types import Array
-from featherweight.contact import interior_point
 from featherweight.contact.impulses import natural_residual, of_arrays, solver_work, with_factor
-from featherweight.contact.interior_point import (
+from featherweight.contact.laws import Problem
+from featherweight.contact.rigid import interior_point
+from featherweight.contact.rigid.interior_point import (
     INSIDE,
     PROGRESS,
     STALLED,
@@ -29,8 +30,7 @@ from featherweight.contact.interior_point import (
     solve_inside,
     step_inside,
 )
-from featherweight.contact.laws import Problem
-from featherweight.contact.newton import NewtonWork, newton_work, solve_by_newton, write_rho
+from featherweight.contact.rigid.newton import NewtonWork, newton_work, solve_by_newton, write_rho
 from featherweight.engine.loops.kernels import compiled
 
 PROXIMAL = 1e-5

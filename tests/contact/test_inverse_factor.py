@@ -13,20 +13,26 @@ import featherweight as fw
 from contact.given_matrices import branches_from, dense_factor, factor_on_paths, path_of
 from featherweight.array_types import Array
 from featherweight.collision.detection import ContactPoints
-from featherweight.contact.block_equations import place_of
-from featherweight.contact.branches import branch_of_velocity, branches_of, columns_of_ancestors, longest_path, widest_row
 from featherweight.contact.contact_model import ContactModel, joint_rows
 from featherweight.contact.contact_problem import write_axes, write_rows
 from featherweight.contact.contact_settings import ContactSettings
-from featherweight.contact.inverse_factor import (
+from featherweight.contact.factors.block_equations import place_of
+from featherweight.contact.factors.branches import (
+    branch_of_velocity,
+    branches_of,
+    columns_of_ancestors,
+    longest_path,
+    widest_row,
+)
+from featherweight.contact.factors.inverse_factor import (
     ContactGeometry,
     InverseFactors,
     factor_by_inverse,
     inverse_factors,
     inverse_work,
 )
-from featherweight.contact.relative_rows import group_contacts
-from featherweight.contact.row_factor import RowFactor, row_factor_work, sizes_of_branches, sum_of_squares
+from featherweight.contact.factors.relative_rows import group_contacts
+from featherweight.contact.factors.row_factor import RowFactor, row_factor_work, sizes_of_branches, sum_of_squares
 from featherweight.model.generators import from_parents
 
 Pairs = Sequence[tuple[int, int]]

@@ -11,11 +11,8 @@ from scipy.sparse.csgraph import connected_components
 
 from contact.given_matrices import dense_factor, matrix_of, random_factor
 from featherweight.array_types import Array
-from featherweight.contact.branches import padded
-from featherweight.contact.impulses import Solution, of_arrays, solve_in, solve_in_workspace, solver_work
-from featherweight.contact.islands import Islands, find_islands, give_back_island, islands_work, problem_of_island
-from featherweight.contact.laws import Problem
-from featherweight.contact.row_factor import (
+from featherweight.contact.factors.branches import padded
+from featherweight.contact.factors.row_factor import (
     NO_BRANCHES,
     NO_ROWS,
     RowFactor,
@@ -25,6 +22,9 @@ from featherweight.contact.row_factor import (
     sizes_of,
     sizes_of_branches,
 )
+from featherweight.contact.impulses import Solution, of_arrays, solve_in, solve_in_workspace, solver_work
+from featherweight.contact.islands import Islands, find_islands, give_back_island, islands_work, problem_of_island
+from featherweight.contact.laws import Problem
 
 FRICTION = pytest.mark.parametrize("pyramid", [False, True], ids=["cone", "pyramid"])
 SEEDS = pytest.mark.parametrize("seed", range(12))

@@ -10,10 +10,10 @@ from scipy.optimize import approx_fprime, lsq_linear, nnls
 from contact.given_matrices import matrix_of, with_factor_of
 from contact.problem_families import drawn
 from featherweight.array_types import Array
-from featherweight.contact import newton
 from featherweight.contact.impulses import natural_residual, of_arrays
 from featherweight.contact.laws import Problem
-from featherweight.contact.newton import (
+from featherweight.contact.rigid import newton
+from featherweight.contact.rigid.newton import (
     AT_ONCE,
     BEYOND,
     GAIN,

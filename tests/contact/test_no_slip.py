@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from contact.convex_problems import convex_problem
+from featherweight.contact.compliant.no_slip import hold_still, still_work, write_most
 from featherweight.contact.laws import CONES, PYRAMIDS
-from featherweight.contact.no_slip import hold_still, still_work, write_most
 from featherweight.engine.loops.kernels import compiled
 
 hold_compiled = compiled(hold_still)

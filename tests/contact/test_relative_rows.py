@@ -11,7 +11,7 @@ from featherweight.collision.detection import ContactPoints
 from featherweight.contact.contact_model import ContactModel, joint_rows
 from featherweight.contact.contact_problem import write_axes, write_rows
 from featherweight.contact.contact_settings import ContactSettings
-from featherweight.contact.relative_rows import (
+from featherweight.contact.factors.relative_rows import (
     Columns,
     RowsOfBody,
     add_rows_of_body,
@@ -22,7 +22,7 @@ from featherweight.contact.relative_rows import (
     place_groups,
     write_ends,
 )
-from featherweight.contact.row_factor import MOST_ROWS, RowFactorWork, row_factor_work, sizes_of_one_branch
+from featherweight.contact.factors.row_factor import MOST_ROWS, RowFactorWork, row_factor_work, sizes_of_one_branch
 
 SIX, POINT = 6, 3  # rows of bodies
 

@@ -7,9 +7,9 @@ import pytest
 
 from contact.given_matrices import dense_factor, factor_of_rows, random_factor
 from featherweight.array_types import Array
-from featherweight.contact.block_equations import place_of
-from featherweight.contact.branches import padded
-from featherweight.contact.row_factor import (
+from featherweight.contact.factors.block_equations import place_of
+from featherweight.contact.factors.branches import padded
+from featherweight.contact.factors.row_factor import (
     MOST_ROWS,
     NO_BRANCHES,
     NO_ROWS,

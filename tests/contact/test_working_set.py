@@ -11,6 +11,7 @@ from contact.given_matrices import dense_factor, matrix_of, random_factor, with_
 from contact.problem_families import FAMILIES, WITHOUT_SOLUTION, drawn
 from featherweight.array_types import Array
 from featherweight.contact import impulses
+from featherweight.contact.factors.row_factor import sizes_of
 from featherweight.contact.impulses import (
     FEWEST,
     TURNS,
@@ -22,8 +23,7 @@ from featherweight.contact.impulses import (
     solver_work,
 )
 from featherweight.contact.laws import Problem
-from featherweight.contact.newton import write_rho
-from featherweight.contact.row_factor import sizes_of
+from featherweight.contact.rigid.newton import write_rho
 from featherweight.contact.working_set import (
     WorkingSet,
     begin_set,

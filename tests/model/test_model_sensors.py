@@ -20,8 +20,8 @@ from featherweight import (
 )
 from featherweight.model.model_sensors import DIMENSIONS
 from featherweight.model.types import Sensed, SensedKind, Sensor, SensorField, SensorKind, SensorSampling
-from featherweight.simulation.sensor_measures import MEASURES
-from featherweight.simulation.sensor_plan import APART, RECORDS
+from featherweight.simulation.sensors.measures import MEASURES
+from featherweight.simulation.sensors.plan import APART, RECORDS
 
 K, F = SensorKind, SensorField
 SOLID = Inertia(1.0, (0.0, 0.0, 0.1), (0.1, 0.0, 0.0, 0.1, 0.0, 0.1))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from featherweight.array_types import Array
-from featherweight.contact.branches import padded
+from featherweight.contact.factors.branches import padded
 from featherweight.engine.loops.kernels import compiled
 from featherweight.optimal_control.riccati import KnotSlopes, Riccati, add_gap, begin_value, riccati, step_back
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import featherweight as fw
-from featherweight.simulation.forces_at_joints import forces_at_joints
+from featherweight.simulation.forces.at_joints import forces_at_joints
 from oracles.states import Array, random_states
 from simulation.spring_forces import spring_forces
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from featherweight.simulation.forces import coordinate_of_row, nonlinear_damper_force, nonlinear_spring_force, spring_force
-from featherweight.simulation.forces_at_joints import ForcesAtJoints
+from featherweight.simulation.forces.at_joints import ForcesAtJoints
+from featherweight.simulation.forces.laws import coordinate_of_row, nonlinear_damper_force, nonlinear_spring_force, spring_force
 from oracles.states import Array
 
 

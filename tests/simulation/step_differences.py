@@ -7,7 +7,7 @@ import copy
 import numpy as np
 
 import featherweight as fw
-from featherweight.simulation.derivatives import StepDerivatives
+from featherweight.simulation.derivatives.fleet_derivatives import StepDerivatives
 from oracles.states import Array
 
 SMALL = 1e-6

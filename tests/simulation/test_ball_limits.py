@@ -12,7 +12,7 @@ import pytest
 import featherweight as fw
 from featherweight.model.contact_rules import TAKEN_AS_EXACT
 from featherweight.robot.not_simulated import not_simulated
-from featherweight.simulation.forces_at_joints import forces_at_joints
+from featherweight.simulation.forces.at_joints import forces_at_joints
 from oracles.states import random_states
 from simulation.beside_mujoco import BesideMujoco
 from simulation.plain_python import plain_python

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import featherweight as fw
-from featherweight.simulation.forces import Springs, coordinate_of_row
+from featherweight.simulation.forces.laws import Springs, coordinate_of_row
 from simulation.beside_mujoco import beside_mujoco
 from simulation.step_differences import watched
 

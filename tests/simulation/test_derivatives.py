@@ -13,7 +13,7 @@ import featherweight as fw
 from featherweight.engine import program_trace
 from featherweight.model.types import WORLD, Actuator
 from featherweight.robots import linkages, mini_cheetah
-from featherweight.simulation.derivatives import StepDerivatives
+from featherweight.simulation.derivatives.fleet_derivatives import StepDerivatives
 from featherweight.simulation.step_model import StepModel
 from oracles.mechanisms import MECHANISMS, closed
 from oracles.states import Array

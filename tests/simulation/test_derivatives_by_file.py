@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import featherweight as fw
-from featherweight.simulation.derivatives import StepDerivatives
+from featherweight.simulation.derivatives.fleet_derivatives import StepDerivatives
 from simulation.step_differences import SMALL
 from simulation.step_differences import watched as steps_watched
 from simulation.test_steps_of_mujoco import IMPLICIT

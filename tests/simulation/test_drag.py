@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import featherweight as fw
-from featherweight.simulation.derivatives import StepDerivatives
-from featherweight.simulation.drag import add_drag, drag_parts
+from featherweight.simulation.derivatives.fleet_derivatives import StepDerivatives
+from featherweight.simulation.forces.drag import add_drag, drag_parts
 from simulation.beside_mujoco import BesideMujoco
 from simulation.plain_python import ROUNDED, plain_python, steps_by
 from simulation.scenes import require_alike_alone

@@ -11,7 +11,7 @@ import pytest
 import featherweight as fw
 from featherweight.robot.not_simulated import not_simulated
 from featherweight.robot.system import EQUAL_LIMITS
-from featherweight.simulation.forces_at_joints import ForcesAtJoints, forces_at_joints
+from featherweight.simulation.forces.at_joints import ForcesAtJoints, forces_at_joints
 from oracles.mujoco_models import CRANK_ROD_AND_ROCKER
 from oracles.states import random_states
 from simulation.spring_forces import spring_forces

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import featherweight as fw
-from featherweight.contact import interior_point
+from featherweight.contact.rigid import interior_point
 from oracles.states import Array
 from simulation.scenes import free_bodies, solid_box
 

@@ -10,11 +10,11 @@ from scipy.spatial.transform import Rotation
 
 import featherweight as fw
 from featherweight.contact.laws import empty_law
-from featherweight.contact.rigid_answers import PROXIMAL, rigid_answers, write_rigid_answer
+from featherweight.contact.rigid.answers import PROXIMAL, rigid_answers, write_rigid_answer
 from featherweight.engine.loops.kernels import aligned_numbers
 from featherweight.robots import mini_cheetah
-from featherweight.simulation.derivatives import StepDerivatives
-from featherweight.simulation.slope_equations import Sizes, eliminate, places, solve_by_gains
+from featherweight.simulation.derivatives.equations import Sizes, eliminate, places, solve_by_gains
+from featherweight.simulation.derivatives.fleet_derivatives import StepDerivatives
 from oracles.states import Array
 from simulation.scenes import corners, free_bodies, pose, solid_ball, solid_box
 from simulation.step_differences import agreed

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from featherweight.model.types import SensorZone, ShapeType
-from featherweight.simulation.sensor_records import are_inside, is_met, zones_of
+from featherweight.simulation.sensors.records import are_inside, is_met, zones_of
 
 ZONES = {
     ShapeType.SPHERE: ((0.7,), (0.7, 0, 0), mujoco.mjtGeom.mjGEOM_SPHERE),

@@ -22,8 +22,8 @@ import featherweight
 from featherweight import MujocoOrder, Robot, Simulation
 from featherweight.array_types import Array
 from featherweight.model.types import Sensed, SensedKind, Sensor, SensorKind
-from featherweight.simulation import sensed_robots
-from featherweight.simulation.sensor_loop import measure_fleet
+from featherweight.simulation.sensors import sensed_robots
+from featherweight.simulation.sensors.loop import measure_fleet
 from simulation.plain_python import PlainLoop
 
 ROUNDING = 1e-10  # relative to the greatest reading: (v+ - v) / h has an error of eps |v| / h, 1e-13 at h = 1 ms

@@ -11,7 +11,7 @@ import pytest
 
 import featherweight as fw
 from featherweight.robot.not_simulated import not_simulated
-from featherweight.simulation.forces_at_joints import forces_at_joints
+from featherweight.simulation.forces.at_joints import forces_at_joints
 from simulation.beside_mujoco import BesideMujoco
 from simulation.spring_forces import spring_forces
 from simulation.step_differences import watched

@@ -11,7 +11,7 @@ import numpy as np
 import featherweight as fw
 from featherweight.robot.left_out_at_joints import EFFORTS_OF_FOLLOWERS, SPRINGS_OF_SEVERAL
 from featherweight.robot.not_simulated import not_simulated
-from featherweight.simulation.forces_at_joints import forces_at_joints
+from featherweight.simulation.forces.at_joints import forces_at_joints
 from simulation.spring_forces import spring_forces
 from trial.conftest import Rounds
 from trial.drawn_files import drawn_file

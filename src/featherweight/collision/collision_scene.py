@@ -85,7 +85,7 @@ class CollisionWork(NamedTuple):
     face: Integers  # (1,) row of `triangles`, another result of `gap_of_convex`
     corners: IntegerMatrix  # (2, 3) supports of which a face of the polytope is made, those of other points of a shape first
     candidates: IntegerMatrix  # (2, n) numbers of faces of both shapes at these points
-    numbers: IntegerMatrix  # (n, 2) see `penetration_by_file`, also below
+    numbers: IntegerMatrix  # (n, 2) see `by_file.penetration`, also below
     middle: Vector  # (3,) a point inside the polytope
     adjacent: IntegerMatrix  # (n, 3) numbers of faces
     listed: Integers  # (n,)

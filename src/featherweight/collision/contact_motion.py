@@ -29,8 +29,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..array_types import Booleans, Integers, Matrix, Tensor, Vector
+from .by_file.convex_contacts import CORNERS, IN_FACE, OPPOSED
 from .collision_scene import BOX, CAPSULE, CYLINDER, ELLIPSOID, HEIGHTS, HULL, ROUND, SPHERE, CollisionScene
-from .convex_contacts_by_file import CORNERS, IN_FACE, OPPOSED
 from .height_fields import FieldArrays, normal_and_height, vertex_of
 from .triples import (
     Triple,

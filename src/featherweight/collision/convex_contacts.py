@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..array_types import Vector
+from .by_file.convex_contacts import contacts_by_file, middle_of
 from .collision_scene import SPHERE, CollisionScene, CollisionWork, Hulls
-from .convex_contacts_by_file import contacts_by_file, middle_of
 from .convex_shapes import ALIGNED, ConvexShape, convex_shape, face_towards
 from .face_clipping import MOST_POINTS, NEARLY, put_face_points, raise_gaps
 from .round_contacts import SAME, put

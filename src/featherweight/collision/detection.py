@@ -18,10 +18,10 @@ import numpy as np
 
 from ..array_types import Integers, Matrix, Tensor, Vector
 from .box_contacts import box_box
-from .capsule_box_by_file import capsule_box_by_file
+from .by_file.capsule_box import capsule_box_by_file
+from .by_file.convex_contacts import hull_plane_by_file
 from .collision_scene import BOX, CAPSULE, CYLINDER, ELLIPSOID, HEIGHTS, PLANE, SPHERE, CollisionScene, CollisionWork
 from .convex_contacts import convex_contacts
-from .convex_contacts_by_file import hull_plane_by_file
 from .convex_shapes import convex_shape
 from .ground_contacts import (
     box_plane,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..array_types import Integers, Matrix, Shared, Tensor, Vector
-from .compliance import NONE
+from .compliant.compliance import NONE
 from .contact_settings import ContactSettings
 from .joint_rows import JointRows
 
@@ -26,7 +26,7 @@ class ContactModel(NamedTuple):
     restitution: Shared[Vector]  # (candidates,)
     rows: JointRows
     settings: ContactSettings
-    branch: Shared[Integers]  # (bodies,) last branch that moves each body, see `branches`
+    branch: Shared[Integers]  # (bodies,) last branch that moves each body, see `factors.branches`
     joint_branch: Shared[Integers]  # (joints with limits or friction,) the same for joints
     nv: int  # degrees of freedom, an upper bound of the rank of G
     yielding: Matrix = NONE  # (candidates, 12) fields of `compliance.Yielding`, or empty

@@ -17,16 +17,14 @@ import numpy as np
 from ..array_types import Integers, Matrix, Shared, Tensor, Tensor4, Vector
 from ..collision.detection import ContactPoints, body_of
 from ..engine.loops.kernels import LANES, aligned_numbers, as_matrix, subtract_product
-from .block_equations import place_of
-from .branch_elimination import multiplications
-from .branches import padded
-from .compliance import yielding_of
+from .compliant.compliance import yielding_of
 from .contact_model import ContactModel, pull_of
-from .delassus_factor import FactorWork, factor_work, write_factor
-from .inverse_factor import ContactGeometry, InverseFactors, InverseWork, factor_by_inverse
-from .joint_rows import is_active
-from .laws import COULOMB, RIGID, ContactLaw, Problem, RowMotion, empty_law, law_in, write_law
-from .relative_rows import (
+from .factors.block_equations import place_of
+from .factors.branch_elimination import multiplications
+from .factors.branches import padded
+from .factors.delassus_factor import FactorWork, factor_work, write_factor
+from .factors.inverse_factor import ContactGeometry, InverseFactors, InverseWork, factor_by_inverse
+from .factors.relative_rows import (
     Columns,
     RowsOfBody,
     add_rows_of_body,
@@ -37,7 +35,7 @@ from .relative_rows import (
     place_groups,
     write_ends,
 )
-from .row_factor import (
+from .factors.row_factor import (
     NO_BRANCHES,
     FactorSizes,
     RowFactor,
@@ -49,6 +47,8 @@ from .row_factor import (
     row_factor_work,
     write_column,
 )
+from .joint_rows import is_active
+from .laws import COULOMB, RIGID, ContactLaw, Problem, RowMotion, empty_law, law_in, write_law
 
 REDUNDANT = 1.25  # least ratio of impulses to rows of G for which B replaces A
 

@@ -28,7 +28,7 @@ from ..collision.contact_motion import SurfacesWork, surfaces_work, write_contac
 from ..collision.detection import ContactPoints, body_of
 from ..collision.triples import Triple, along, component, inner, length_of, minus, outer, times
 from ..engine.loops.kernels import aligned_numbers, subtract_multiples
-from .compliance import Yielding, power
+from .compliant.compliance import Yielding, power
 
 DIRECTIONS = 6  # normal, two tangents, and rotation about these
 OF_SIDE = 8  # numbers of a row for one body, of which the last two are zero

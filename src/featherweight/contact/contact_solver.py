@@ -9,10 +9,9 @@ import numpy as np
 from ..array_types import Integers, Matrix, Tensor4, Vector
 from ..collision.detection import ContactPoints, body_of
 from ..engine.loops.kernels import aligned_numbers, as_matrix
-from .block_equations import copy_numbers, write_product
-from .branches import BranchPaths, longest_path, padded, widest_row
+from .compliant.contact_passes import RobotInPasses, scene_of, solve_in_passes
+from .compliant.primal_by_factor import PrimalWork
 from .contact_model import ContactModel
-from .contact_passes import RobotInPasses, scene_of, solve_in_passes
 from .contact_problem import (
     AssembledProblem,
     AssemblyWork,
@@ -28,9 +27,19 @@ from .contact_problem import (
     write_square,
 )  # fmt: skip
 from .contact_settings import ContactSettings
-from .gauss_seidel import sweep
+from .factors.block_equations import copy_numbers, write_product
+from .factors.branches import BranchPaths, longest_path, padded, widest_row
+from .factors.row_factor import (
+    NO_BRANCHES,
+    FactorSizes,
+    RowFactorWork,
+    row_factor_work,
+    rows_of_factor,
+    sizes_of_branches,
+    sizes_of_one_branch,
+    sum_of_squares,
+)
 from .impulses import Solution, SolverWork, greatest_of, solve_in, solver_work
-from .interior_point import ACCEPTED
 from .laws import (
     COULOMB,
     MOST_LATE,
@@ -43,18 +52,9 @@ from .laws import (
     write_bounce,
     write_restitution,
 )
-from .newton import write_rho
-from .primal_by_factor import PrimalWork
-from .row_factor import (
-    NO_BRANCHES,
-    FactorSizes,
-    RowFactorWork,
-    row_factor_work,
-    rows_of_factor,
-    sizes_of_branches,
-    sizes_of_one_branch,
-    sum_of_squares,
-)
+from .rigid.gauss_seidel import sweep
+from .rigid.interior_point import ACCEPTED
+from .rigid.newton import write_rho
 
 PARTED = 1e-6  # accuracy of the separating displacement, relative to slop
 SPARED = 1e-3  # overlap beyond slop, relative to slop, that is not corrected, because bodies at rest have such errors
@@ -454,7 +454,7 @@ def resolve_in_passes(
     model: ContactModel, contacts: ContactPoints, kinematics: ContactKinematics, impulses: ContactImpulses,
     robot: RobotInPasses, turning: int,
 ) -> SolverReport:  # fmt: skip
-    """Write one robot's impulses by a compliant law, and return the solver's report (see `contact_passes`)."""
+    """Write one robot's impulses by a compliant law, and return the solver's report (see `compliant.contact_passes`)."""
     rows = rows_of_contacts(model, contacts, kinematics, impulses, robot.passes.rows, turning)
     tolerance = model.settings.tolerance * max(greatest_of(rows.law.bias), LEAST_SPEED)
     residual, steps = solve_in_passes(scene_of(model, contacts, rows, turning, robot), tolerance)

@@ -16,10 +16,10 @@ Rows with bounds, lower <= f <= upper (limits and dry friction of joints), satis
 the upper bound. Contacts come first in A, three rows each, then rows with bounds.
 
 The solver processes one island after the other (`islands`), and in each a few contacts first (`working_set`). From the impulses
-of the previous step, Newton's method follows a path (`newton`), on which each step ends where a contact starts to stick, to
-slide or to open: one or two steps if little has changed. If the path does not reach the solution, an interior-point method
-(`interior_point`) follows for few contacts. Then sweeps over all contacts (`gauss_seidel`), further paths and interior points
-alternate. The number of all these steps is bounded.
+of the previous step, Newton's method follows a path (`rigid.newton`), on which each step ends where a contact starts to stick,
+to slide or to open: one or two steps if little has changed. If the path does not reach the solution, an interior-point method
+(`rigid.interior_point`) follows for few contacts. Then sweeps over all contacts (`rigid.gauss_seidel`), further paths and
+interior points alternate. The number of all these steps is bounded.
 """
 
 from __future__ import annotations
@@ -30,13 +30,24 @@ import numpy as np
 
 from ..array_types import Vector
 from ..engine.loops.kernels import as_matrix, compiled
-from .block_equations import copy_numbers
-from .delassus_factor import FactorWork, factor_work, write_factor
-from .gauss_seidel import sweep
-from .interior_point import STARTS, InteriorWork, interior_work, solve_inside
+from .compliant.no_slip import StillWork, hold_still, still_work
+from .compliant.primal_by_factor import PrimalWork, answering, primal_work, solve_by_factor
+from .factors.block_equations import copy_numbers
+from .factors.delassus_factor import FactorWork, factor_work, write_factor
+from .factors.row_factor import (
+    NO_BRANCHES,
+    FactorSizes,
+    RowFactorWork,
+    factor_of_matrix,
+    row_factor_work,
+    sizes_of,
+    sizes_of_one_branch,
+)
 from .islands import Islands, find_islands, give_back_island, islands_work, problem_of_island
 from .laws import COULOMB, Problem
-from .newton import (
+from .rigid.gauss_seidel import sweep
+from .rigid.interior_point import STARTS, InteriorWork, interior_work, solve_inside
+from .rigid.newton import (
     AT_END,
     CLOSE,
     LEAST,
@@ -48,17 +59,6 @@ from .newton import (
     solve_by_newton,
     write_residual,
     write_rho,
-)
-from .no_slip import StillWork, hold_still, still_work
-from .primal_by_factor import PrimalWork, answering, primal_work, solve_by_factor
-from .row_factor import (
-    NO_BRANCHES,
-    FactorSizes,
-    RowFactorWork,
-    factor_of_matrix,
-    row_factor_work,
-    sizes_of,
-    sizes_of_one_branch,
 )
 from .working_set import WorkingSet, begin_set, extend_set, give_back, list_chosen, problem_of_set, take_from, working_set
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from ..array_types import Integers, Vector
 from ..engine.loops.kernels import as_matrix
+from .factors.row_factor import FactorSizes, RowFactor, RowFactorWork, planned_factor, row_factor_work, sort_by_numbers
 from .laws import Problem
-from .row_factor import FactorSizes, RowFactor, RowFactorWork, planned_factor, row_factor_work, sort_by_numbers
 
 
 class Islands(NamedTuple):

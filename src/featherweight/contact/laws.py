@@ -14,8 +14,8 @@ v + k gap / (h k + d), and stores k gap² / 2.
 Adhesion translates the cone of a contact along its normal: with a pull p = h δ, f_n + p is nonnegative and bounds friction, in
 either law. The problem is solved for f + p, with b - (A + R) p (see `contact_solver.translate`).
 
-`compliance` contains MuJoCo's springs and dampers for compliant contacts. A further law is a kernel like `write_rigid_law`, a
-number beside `RIGID`, and a line in `write_law`.
+`compliant.compliance` contains MuJoCo's springs and dampers for compliant contacts. A further law is a kernel like
+`write_rigid_law`, a number beside `RIGID`, and a line in `write_law`.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ..array_types import Integers, Matrix, Vector
-from .compliance import IMMOVABLE, Yielding, impedance, with_friction, yielding_of
+from .compliant.compliance import IMMOVABLE, Yielding, impedance, with_friction, yielding_of
 from .contact_model import ContactModel
 from .contact_settings import ContactSettings
-from .row_factor import NO_ROWS, RowFactor
+from .factors.row_factor import NO_ROWS, RowFactor
 
 COULOMB, CONES, PYRAMIDS = range(3)  # kinds of friction, for `Problem.cones`
 RIGID, COMPLIANT = range(2)  # numbers of laws, for `ContactSettings.law`
@@ -60,7 +60,7 @@ class Problem(NamedTuple):
     pair: Integers = np.zeros(0, np.int64)  # (k,) numbers of the pairs of touching bodies, or (0,) if unknown
     cones: int = 0  # COULOMB, or a convex problem: CONES or PYRAMIDS
     turning: int = 0  # number of contacts with rows of spinning and rolling, which are in their cones
-    rounds: int = 0  # number of rounds that remove slip from friction, see `no_slip`
+    rounds: int = 0  # number of rounds that remove slip from friction, see `compliant.no_slip`
     stiff: bool = True  # whether R may be so small that rounding errors of convex problems count
 
     @property
@@ -147,9 +147,9 @@ def write_rigid_law(model: ContactModel, motion: RowMotion, law: ContactLaw) -> 
 
 
 def write_compliant_law(model: ContactModel, motion: RowMotion, law: ContactLaw) -> None:
-    """Write MuJoCo's springs and dampers (see `compliance`), with Coulomb's friction, without displacement and restitution.
+    """Write MuJoCo's springs and dampers, with Coulomb's friction, without displacement and restitution.
 
-    Contacts and limits are closed, or adhesion pulls contacts across their gap, without friction.
+    See `compliant.compliance`. Contacts and limits are closed, or adhesion pulls contacts across their gap, without friction.
     """
     h, k, joint_rows = model.settings.step, len(law.friction), model.rows
     for i in range(len(law.distance)):

@@ -15,8 +15,8 @@ import numpy as np
 
 from ..array_types import Booleans, Integers, Vector
 from ..engine.loops.kernels import as_matrix
+from .factors.row_factor import NO_BRANCHES, RowFactor, RowFactorWork, blocks_of_factor, row_factor_work
 from .laws import Problem
-from .row_factor import NO_BRANCHES, RowFactor, RowFactorWork, blocks_of_factor, row_factor_work
 
 
 class WorkingSet(NamedTuple):

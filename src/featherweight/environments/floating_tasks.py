@@ -11,7 +11,7 @@ import numpy as np
 from ..array_types import IntegerMatrix, Matrix, Vector
 from ..checks import Finite, checked
 from ..engine.loops.kernels import MachineCall, call_machine
-from ..simulation.forces import Drives, drive_force
+from ..simulation.forces.laws import Drives, drive_force
 from ..simulation.smooth_motion import clear, clear_rows, copy
 from ..simulation.stage_records import FleetArrays
 from .compiled_task import CompiledTask, called

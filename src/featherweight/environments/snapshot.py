@@ -18,7 +18,7 @@ from ..robot.arguments import Q, V
 from ..robot.qpos_qvel import QposQvel
 from ..robot.robot import Robot
 from ..simulation import Simulation
-from ..simulation.forces_at_joints import forces_at_joints
+from ..simulation.forces.at_joints import forces_at_joints
 from ..simulation.simulation_options import of_the_file
 from .contact_forces import Forces
 

@@ -18,12 +18,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..array_types import Array, Integers, Matrix, Vector
-from ..contact.branches import padded
+from ..contact.factors.branches import padded
 from ..engine.loops.kernels import CompiledLoop, Table, aligned_numbers, subtract_product
 from ..model.model import MovingJoint
 from ..model.types import JointType
 from ..robot.robot import Robot
-from ..simulation.derivatives import StepDerivatives
+from ..simulation.derivatives.fleet_derivatives import StepDerivatives
 from ..simulation.simulation import Simulation
 from ..spatial.vectors import rotation_from_quaternion
 from .unknowns import LATENCY, Unknowns

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..array_types import Array, Integers, Matrix, Vector
 from ..checks import NAME, NOTHING, Positive, checked, either, list_of, one_of
-from ..contact.compliance import MOST
+from ..contact.compliant.compliance import MOST
 from ..model.editing.adding import backlash_tendon
 from ..model.inertial_parameters import NAMES
 from ..model.types import JointType

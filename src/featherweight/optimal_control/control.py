@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..array_types import Array, Integers, Matrix, Vector
-from ..contact.block_equations import copy_numbers
-from ..contact.branches import padded
+from ..contact.factors.block_equations import copy_numbers
+from ..contact.factors.branches import padded
 from ..engine.loops.kernels import CompiledLoop, MachineCall, call_machine
 from .simulated_horizon import roll_out
 from .solver import (

@@ -54,8 +54,8 @@ def drives_of(robot: Robot, actuators: Sequence[Actuator], steps: Collection[flo
     """Return drives of actuators whose force is linear in their control, position and velocity.
 
     Stiffness and damping are evaluated at the end of a step h (implicitly), as in simulations, so that any gains are stable.
-    With x' = x + h v' this is the force at x + h v, and an armature (`simulation.implicit_drives`). For a step of zero it is
-    the force at x. Raises ValueError for other actuators, by name, and for `steps` that differ.
+    With x' = x + h v' this is the force at x + h v, and an armature (`simulation.forces.implicit_drives`). For a step of zero
+    it is the force at x. Raises ValueError for other actuators, by name, and for `steps` that differ.
     """
     found = []
     for a in actuators:

@@ -25,7 +25,7 @@ from ..model.types import JointType
 from ..names import listed
 from ..robot.parametric import ARMATURE, with_armature_as_argument
 from ..robot.robot import Robot
-from ..simulation.forces_at_joints import ForcesAtJoints, forces_at_joints
+from ..simulation.forces.at_joints import ForcesAtJoints, forces_at_joints
 
 LOAD, FIRST = "load", ("q", "v", "tau", "h")
 

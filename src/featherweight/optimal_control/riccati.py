@@ -31,8 +31,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..array_types import IntegerMatrix, Vector
-from ..contact.branch_elimination import subtract_rows
-from ..contact.branches import padded
+from ..contact.factors.branch_elimination import subtract_rows
+from ..contact.factors.branches import padded
 from ..engine.loops.kernels import LANES, TILE, aligned_numbers, subtract_multiples, subtract_product
 
 MOST = 6  # greatest size of a curved block

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..array_types import Array, IntegerMatrix, Integers, Matrix, Vector
-from ..contact.branches import padded
+from ..contact.factors.branches import padded
 from ..engine.loops.kernels import compiled, subtract_multiples, subtract_product
 from .riccati import KNOTS_AT_ONCE
 from .spans import System

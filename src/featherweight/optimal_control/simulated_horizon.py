@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..array_types import Integers, Matrix, Vector
-from ..contact.block_equations import copy_numbers
+from ..contact.factors.block_equations import copy_numbers
 from ..simulation.fleet_steps import FleetSteps, differentiate, fleet_steps, restart_robot, take_steps
 from ..simulation.simulation import Simulation
 from ..simulation.stage_records import FleetArrays

@@ -12,8 +12,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..array_types import IntegerMatrix, Integers, Matrix, Tensor, Vector
-from ..contact.block_equations import copy_numbers
-from ..contact.branches import padded
+from ..contact.factors.block_equations import copy_numbers
+from ..contact.factors.branches import padded
 from ..engine.loops.kernels import subtract_product
 from ..engine.loops.prepared_calls import BatchCalls, call_batch
 from .laws import Laws, cost_of_row, slope_of_row, update_multiplier, violation_of_row

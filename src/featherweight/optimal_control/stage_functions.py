@@ -9,7 +9,7 @@ from typing import Any
 
 from ..algorithms import knots as kernels
 from ..array_types import Array
-from ..contact.branches import padded
+from ..contact.factors.branches import padded
 from ..engine.derivative_program import JacobianProgram
 from ..engine.function import CompiledFunction
 from ..engine.program import ComposedProgram, Input, KernelProgram, Output, Program, RenamedProgram

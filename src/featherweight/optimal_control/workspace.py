@@ -13,7 +13,7 @@ import numpy as np
 
 from ..algorithms.knots import Drive
 from ..array_types import Array
-from ..contact.branches import padded
+from ..contact.factors.branches import padded
 from ..engine.function import traced
 from ..engine.loops.kernels import CompiledLoop, Table, aligned_numbers, machine_call
 from ..engine.loops.prepared_calls import batch_calls, prepared_call

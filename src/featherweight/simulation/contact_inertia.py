@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..array_types import Array
-from ..contact.branches import BranchPaths, branch_of_velocity, branches_of, columns_of_ancestors
+from ..contact.factors.branches import BranchPaths, branch_of_velocity, branches_of, columns_of_ancestors
 from ..engine.forks import new_lock
 from ..engine.function import CompiledFunction
 from ..robot.constraints.constraint import JacobianRows

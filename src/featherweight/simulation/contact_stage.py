@@ -10,9 +10,9 @@ import numpy as np
 
 from ..array_types import Array, Matrix
 from ..contact import contact_model
-from ..contact.branches import padded
 from ..contact.contact_model import ContactModel
 from ..contact.contact_settings import ContactSettings
+from ..contact.factors.branches import padded
 from ..contact.laws import COMPLIANT, COULOMB, RIGID
 from ..engine.function import CompiledFunction
 from ..robot.constraints.contact import BilateralContact
@@ -98,10 +98,10 @@ class ContactStage:
 
     @cached_property
     def in_passes(self) -> bool:
-        """Return whether contacts are solved in passes of articulated bodies (see `contact.contact_passes`).
+        """Return whether contacts are solved in passes of articulated bodies (see `contact.compliant.contact_passes`).
 
         That is so for the convex laws of MJCF files, and trees. Contacts of very many bodies couple too many velocities; the
-        factor of the problem's matrix then replaces passes (see `contact.primal_by_factor`).
+        factor of the problem's matrix then replaces passes (see `contact.compliant.primal_by_factor`).
         """
         robot = self.robot
         small = robot.nv <= MOST_COUPLED or not self.coupling

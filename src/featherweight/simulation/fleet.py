@@ -30,7 +30,7 @@ from .fleet_vectors import FleetVectors
 from .plant import Plant
 from .restarts import Restarts
 from .robot_tables import StagesTable, new_stages, stages_table
-from .sensor_history import SensorHistory
+from .sensors.history import SensorHistory
 from .stage_records import (
     EVERY,
     INTERIOR_STEPS,

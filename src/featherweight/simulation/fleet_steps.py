@@ -8,17 +8,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..array_types import Matrix, Vector
-from .derivatives import DIFFERENCES, EQUATIONS, STAGES, new_slopes, way_of
+from .derivatives.differences import StepDifferences, differentiate_whole_steps
+from .derivatives.fleet_derivatives import DIFFERENCES, EQUATIONS, STAGES, new_slopes, way_of
+from .derivatives.records import RobotSlopes
+from .derivatives.runge_kutta import StagedSlopes, differentiate_staged_robots
+from .derivatives.semi_implicit import StepSlopes, differentiate_robots
 from .fleet import NO_INPUTS
 from .fleet_loop import run
 from .robot_tables import self_contained_stages
 from .simulation import Simulation
-from .slope_records import RobotSlopes
 from .smooth_motion import clear, copy
 from .stage_records import UNTIL, WITH_CONTROL, WITH_FORCES, FleetArrays, RobotStages
-from .staged_slopes import StagedSlopes, differentiate_staged_robots
-from .step_differences import StepDifferences, differentiate_whole_steps
-from .step_slopes import StepSlopes, differentiate_robots
 from .step_status import TAKEN
 
 

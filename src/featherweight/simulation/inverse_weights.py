@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..array_types import Array
-from ..contact.compliance import numbers_of, weights_of_cones
+from ..contact.compliant.compliance import numbers_of, weights_of_cones
 from ..contact.joint_rows import JointRows
 from ..model.contact_rules import Softness
 from ..model.inertial_parameters import NAMES
@@ -16,7 +16,7 @@ from ..model.model import CompliantLoop, MovingBody, MovingJoint
 from ..model.types import PYRAMIDAL, Coupling, Frame, JointType, Pose
 from ..robot.robot import Robot
 from ..robot.tendons.tendon_table import CompliantRow
-from .forces_at_joints import ForcesAtJoints
+from .forces.at_joints import ForcesAtJoints
 from .scene_building import TouchingScene
 
 
@@ -28,7 +28,7 @@ class Inertias(NamedTuple):
 
 
 class Compliance:
-    """Numbers of the contacts and joint rows of a robot for `contact.compliance`, with its own inertias or others."""
+    """Numbers of the contacts and joint rows of a robot for `contact.compliant.compliance`, with its own inertias or others."""
 
     def __init__(self, robot: Robot, forces: ForcesAtJoints, touching: TouchingScene, rows: JointRows, step: float) -> None:
         self.robot, self.forces, self.touching, self.rows, self.step = robot, forces, touching, rows, step

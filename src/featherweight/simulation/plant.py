@@ -19,9 +19,9 @@ from ..model.types import Actuator
 from ..robot.robot import Robot
 from .arguments import states
 from .contact_stage import ContactStage
-from .forces import BY_VELOCITY, drive_armature
-from .forces_at_joints import ForcesAtJoints, forces_at_joints
-from .implicit_drives import has_implicit_drives
+from .forces.at_joints import ForcesAtJoints, forces_at_joints
+from .forces.implicit_drives import has_implicit_drives
+from .forces.laws import BY_VELOCITY, drive_armature
 from .inverse_weights import weights_of_dofs
 from .scene import LEAST_FRICTION, ContactSphere, Ground, TouchingParts
 from .simulation_options import (

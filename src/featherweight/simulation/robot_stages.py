@@ -11,8 +11,8 @@ from math import inf
 from ..array_types import IntegerMatrix, Matrix, Vector
 from ..collision.collision_scene import PLANE
 from ..collision.detection import ContactPoints, find_contacts
+from ..contact.compliant.contact_passes import PassCalls, RobotInPasses
 from ..contact.contact_model import ContactModel, pull_of
-from ..contact.contact_passes import PassCalls, RobotInPasses
 from ..contact.contact_problem import ContactImpulses
 from ..contact.contact_solver import SolverReport, keep_forces, keep_impulses, resolve, resolve_in_passes
 from ..contact.impulses import greatest_of
@@ -30,9 +30,9 @@ from ..engine.loops.kernels import CompiledLoop, call_machine, lanes
 from ..model.tree import FLOATING, PLANAR
 from ..robot.tendons.lengths import write_drift
 from . import step_status
-from .adhesion import add_adhesion
-from .free_bodies import settle_free_bodies
-from .implicit_drives import ROUNDS_OF_ALL, judge_drives
+from .forces.adhesion import add_adhesion
+from .forces.free_bodies import settle_free_bodies
+from .forces.implicit_drives import ROUNDS_OF_ALL, judge_drives
 from .smooth_motion import (
     RK4,
     SEMI_IMPLICIT,

@@ -11,10 +11,10 @@ import numpy as np
 from ..array_types import Array
 from ..collision.collision_scene import collision_work
 from ..collision.detection import ContactPoints
-from ..contact.contact_passes import PassWork, pass_work
+from ..contact.compliant.contact_passes import PassWork, pass_work
 from ..contact.contact_problem import BodyDelassus, ContactImpulses, ContactKinematics
 from ..contact.contact_solver import solver_workspace
-from ..contact.inverse_factor import inverse_factors, inverse_work
+from ..contact.factors.inverse_factor import inverse_factors, inverse_work
 from ..contact.laws import COULOMB
 from ..contact.patches import patch_work
 from ..engine.function import CompiledFunction
@@ -23,14 +23,14 @@ from ..engine.loops.prepared_calls import call_of_loop
 from ..model.inertial_parameters import only_compensated, without_compensated
 from ..robot.robot import Robot
 from ..robot.tendons.lengths import no_lengths
-from .adhesion import adhesion_of
 from .contact_stage import ContactStage
-from .damped_lengths import damped_lengths
-from .drag import drag_parts
-from .drive_inputs import DriveLaws
-from .forces import Springs
-from .forces_at_joints import ForcesAtJoints
-from .implicit_drives import drive_work
+from .forces.adhesion import adhesion_of
+from .forces.at_joints import ForcesAtJoints
+from .forces.damped_lengths import damped_lengths
+from .forces.drag import drag_parts
+from .forces.drive_inputs import DriveLaws
+from .forces.implicit_drives import drive_work
+from .forces.laws import Springs
 from .robot_stages import SOLVE_BY_DELASSUS, SOLVE_IN_PASSES
 from .smooth_motion import INTEGRATORS, STAGED
 from .stage_records import (

@@ -48,14 +48,14 @@ from .arguments import (
     parts_of,
 )  # fmt: skip
 from .contact_arrays import ContactArrays, ContactsOfRobot, ManyContacts
-from .derivatives import EQUATIONS, StepDerivatives, compiled_slopes, step_derivatives, way_of
+from .derivatives.fleet_derivatives import EQUATIONS, StepDerivatives, compiled_slopes, step_derivatives, way_of
 from .fleet import Fleet, Inputs
-from .forces_at_joints import ForcesAtJoints
+from .forces.at_joints import ForcesAtJoints
 from .plant import Touchable, plant_of
 from .recording import Observer, Pictures, Recording, SimulationView, controlled, read_only
 from .scene import ContactSphere, Ground
-from .sensed_robots import SensorReadings
-from .sensor_measures import SimulatedSensors
+from .sensors.measures import SimulatedSensors
+from .sensors.sensed_robots import SensorReadings
 from .simulation_options import ContactOptions, JointOptions, of_the_file, robot_of, warn_of_what_is_left_out
 from .standalone import standalone_step
 from .state import State

@@ -31,11 +31,13 @@ from ..contact.impulses import greatest_of
 from ..engine.loops.kernels import call_machine
 from ..model.tree import FLOATING, SPHERICAL
 from ..robot.tendons.lengths import write_lengths
-from .controllers import DrivesNow
-from .damped_lengths import subtract_response, write_directions
-from .drag import add_drag
-from .drive_inputs import next_activation, reanchor, shift_delayed, write_drive_inputs
-from .forces import (
+from .forces.at_joints import ForcesAtJoints
+from .forces.controllers import DrivesNow
+from .forces.damped_lengths import subtract_response, write_directions
+from .forces.drag import add_drag
+from .forces.drive_inputs import next_activation, reanchor, shift_delayed, write_drive_inputs
+from .forces.implicit_drives import MOST_ROUNDS, OF_LENGTH, ROUNDS_OF_ALL, begin_drives, judge_drives, write_driven
+from .forces.laws import (
     BY_VELOCITY,
     GEAR,
     HIGH,
@@ -54,8 +56,6 @@ from .forces import (
     stretch_of_row,
     write_row_forces,
 )
-from .forces_at_joints import ForcesAtJoints
-from .implicit_drives import MOST_ROUNDS, OF_LENGTH, ROUNDS_OF_ALL, begin_drives, judge_drives, write_driven
 from .stage_records import KEPT_STEPS, KINETIC, POTENTIAL, WITH_CONTROL, WITH_FORCES, RobotStages
 from .step_status import DIVERGED, OPEN_LOOPS, TAKEN, UNSETTLED
 

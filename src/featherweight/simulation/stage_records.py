@@ -13,21 +13,21 @@ import numpy as np
 from ..array_types import Booleans, IntegerMatrix, Integers, Matrix, Shared, Tensor, Tensor4, Vector
 from ..collision.collision_scene import CollisionScene, CollisionWork
 from ..collision.detection import ContactPoints
+from ..contact.compliant.contact_passes import PassWork
 from ..contact.contact_model import ContactModel
-from ..contact.contact_passes import PassWork
 from ..contact.contact_problem import BodyDelassus, ContactImpulses, ContactKinematics
 from ..contact.contact_solver import SolverWorkspace
 from ..contact.patches import PatchWork
 from ..engine.loops.kernels import MachineCall
 from ..robot.tendons.lengths import Lengths
 from ..summaries import summarized
-from .adhesion import Adhesion
-from .damped_lengths import DampedLengths
-from .drag import DragParts
-from .drive_inputs import DriveLaws
-from .forces import Drives, Springs
-from .free_bodies import FreeBodies
-from .implicit_drives import DriveWork
+from .forces.adhesion import Adhesion
+from .forces.damped_lengths import DampedLengths
+from .forces.drag import DragParts
+from .forces.drive_inputs import DriveLaws
+from .forces.free_bodies import FreeBodies
+from .forces.implicit_drives import DriveWork
+from .forces.laws import Drives, Springs
 
 KEPT_STEPS = 20
 """Number of Broyden steps that the midpoint rule stores before it restarts."""

@@ -13,7 +13,7 @@ from ..model.editing.notes import warn_caller
 from ..model.types import Actuator, JointType
 from ..robot.robot import Robot
 from .contact_stage import ContactStage
-from .forces_at_joints import ForcesAtJoints
+from .forces.at_joints import ForcesAtJoints
 from .simulation_options import ALL
 
 FAR = 0.2

@@ -10,7 +10,7 @@ import numpy as np
 from ..array_types import Array
 from ..checks import PositiveCount, checked, shown
 from ..engine.loops.kernels import aligned_numbers
-from .sensor_history import SensorHistory
+from .sensors.history import SensorHistory
 
 REAL, WHOLE, BYTES = np.dtype(np.float64), np.dtype(np.int64), 8  # types of numbers of states, and the bytes of one
 

@@ -12,10 +12,10 @@ from ..engine.compilation_messages import Wait
 from ..model.expansion import CURVED
 from ..model.types import EXPLICIT_EULER, JointType, controls_of
 from ..robot.robot import Robot
-from .forces import NO_ARMATURE
-from .forces_at_joints import ForcesAtJoints
-from .free_bodies import free_bodies
-from .implicit_drives import has_implicit_drives
+from .forces.at_joints import ForcesAtJoints
+from .forces.free_bodies import free_bodies
+from .forces.implicit_drives import has_implicit_drives
+from .forces.laws import NO_ARMATURE
 from .simulation_options import PART, ContactOptions, law_of
 from .smooth_motion import middle_armature
 
@@ -37,8 +37,8 @@ class StepModel:
 
     With the contact law of an MJCF file, a semi-implicit step is that of MuJoCo (`by_file`): springs and drives act as at its
     start, impulses see the inertia of `struck` without damping, and only then dampers act as at its end; those of drives
-    (`drives_damp`) and along lengths (rows `damped_lengths`) only with "implicitfast". Contacts then act in each stage of "rk4"
-    (`staged`).
+    (`drives_damp`) and along lengths (rows `damped_lengths`) only with "implicitfast". Contacts then act in each stage of
+    "rk4" (`staged`).
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class StepModel:
 
     @property
     def has_linear_forces(self) -> bool:
-        """Return whether the forces at joints are linear within limits, so that `load_slopes` has their derivatives."""
+        """Return whether the forces at joints are linear within limits, so that `derivatives.loads` has their derivatives."""
         springs = self.passive and (len(self.forces.springs.nonlinear) > 0 or self.forces.turning_springs)
         return self.forces.plain and not (springs or self.in_fluid or self.robot.model.weight_compensated)
 

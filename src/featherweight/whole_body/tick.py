@@ -15,7 +15,7 @@ from math import inf
 from typing import Any, NamedTuple
 
 from ..array_types import Booleans, Integers, Matrix, Tensor, Vector
-from ..contact.block_equations import copy_numbers
+from ..contact.factors.block_equations import copy_numbers
 from ..engine.loops.kernels import MachineCall, call_machine
 from ..engine.loops.prepared_calls import BatchCalls, call_batch
 from ..quadratic_programs.active_set import minimize

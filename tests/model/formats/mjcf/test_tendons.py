@@ -12,7 +12,7 @@ import pytest
 import featherweight as fw
 from featherweight import ModelError, ModelWarning
 from featherweight.model.formats.registry import load_description
-from featherweight.simulation.forces_at_joints import forces_at_joints
+from featherweight.simulation.forces.at_joints import forces_at_joints
 from simulation.spring_forces import spring_forces
 
 WEIGHT = '<inertial pos="0.1 0.2 0.3" mass="1" diaginertia="0.1 0.2 0.25"/>'

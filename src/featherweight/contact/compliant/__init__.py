@@ -1,0 +1,1 @@
+"""Compliant contact, as in MuJoCo: its law, and the minimum of its convex problem."""

@@ -1,0 +1,1 @@
+"""The matrix of a contact problem, its factors and linear equations."""

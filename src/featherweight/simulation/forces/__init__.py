@@ -1,0 +1,1 @@
+"""Forces of joints, drives, tendons and fluids in a step."""

@@ -1,0 +1,1 @@
+"""Sensors of simulations: what they measure, their history, delays and noise."""
