@@ -120,7 +120,6 @@ def _force_slopes(
     a = (u - before[1]) / sim.dt
     compliance = unknowns.weight_slopes(x) if unknowns.scale_friction else np.zeros((nv, 0))
     by_parameters = np.ascontiguousarray(unknowns.inertial_slopes(x)[:, columns])
-
     gains = [k for _, k in unknowns.gains if unknowns.as_forces[k]] if "control" in inputs else []
 
     def forces(some: slice) -> Array:
@@ -161,20 +160,21 @@ def axes_of_joint(kind: JointType, q: Array) -> Array:
     return np.moveaxis(turns, (0, 1), (-2, -1))
 
 
-class _Arrays(NamedTuple):
-    """Arrays of a window."""
+class _Window(NamedTuple):
+    """Slopes S of the states of a window, and the derivatives of its steps."""
 
     numbers: Vector  # S (steps + 1, s, width), derivatives of joint forces (steps, nv, width), and -[A B] (steps, rows, s + nv)
-    sizes: Integers  # (5,) steps, s, rows, nv, width
-    h: Vector  # (1,)
+    steps: int
+    s: int
+    rows: int
+    nv: int
+    width: int
+    h: float
 
 
-STEPS, STATES, ROWS, FORCES, WIDTH = range(5)
-
-
-def _follow(x: _Arrays) -> int:
+def _follow(x: _Window) -> int:
     """Add the slopes of the states before to the slopes of all states, with the derivatives of steps."""
-    steps, s, rows, nv, width = x.sizes[STEPS], x.sizes[STATES], x.sizes[ROWS], x.sizes[FORCES], x.sizes[WIDTH]
+    steps, s, rows, nv, width = x.steps, x.s, x.rows, x.nv, x.width
     forces, factors, first = (steps + 1) * s * width, ((steps + 1) * s + steps * nv) * width, s - rows
     for n in range(steps):
         now, after, place = n * s * width, (n + 1) * s * width, factors + n * rows * (s + nv)
@@ -184,7 +184,7 @@ def _follow(x: _Arrays) -> int:
         subtract_product(x.numbers, (own, width), (source, width), (place + s, s + nv, 1), (rows, width, nv))
         for i in range(first):
             for j in range(width):
-                x.numbers[after + i * width + j] = x.numbers[now + i * width + j] + x.h[0] * x.numbers[own + i * width + j]
+                x.numbers[after + i * width + j] = x.numbers[now + i * width + j] + x.h * x.numbers[own + i * width + j]
     return steps
 
 
@@ -203,7 +203,7 @@ class MotionSlopes:
         self._forces = rest[: steps * nv * width].reshape(steps, nv, width)[..., s:]
         self._factors = rest[steps * nv * width :].reshape(steps, rows, s + nv)
         self._made, self._columns = made, columns
-        self._table = Table(_Arrays(numbers, np.array([steps, s, rows, nv, width]), np.array([slopes.h])))
+        self._table = Table(_Window(numbers, steps, s, rows, nv, width, slopes.h))
         self._run = FOLLOW.for_tables(self._table)
 
     def of(self, slopes: StepSlopes, window: int) -> Array:
