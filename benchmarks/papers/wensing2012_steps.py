@@ -57,7 +57,7 @@ def _recursive(module: ModuleType, *others: Hook) -> tuple[Hook, ...]:
     return (
         transforms,
         (articulated, "gain", _on_row("inertias", 3), ""),
-        (module, "clear_matrix", _step("blocks"), ""),
+        (module, "clear", _step("blocks"), ""),
         *others,
     )
 
