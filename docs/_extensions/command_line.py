@@ -12,9 +12,8 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from enum import Enum
 from types import NoneType
-from typing import Any, get_args
+from typing import Any, Literal, get_args, get_origin
 
 from docstrings import markdown
 from docutils import nodes
@@ -103,10 +102,10 @@ def _shown(key: str, annotation: Any, info: ParameterInfo) -> str:
 
 def _kind(annotation: Any) -> str:
     """Return the placeholder of a value of this type; the type may also allow None or several values."""
-    kind = next((x for x in get_args(annotation) if x is not NoneType), annotation)
-    if isinstance(kind, type) and issubclass(kind, Enum):
-        return "|".join(str(x.value) for x in kind)
-    return _KINDS[kind]
+    kind = annotation
+    if get_origin(annotation) is not Literal:
+        kind = next((x for x in get_args(annotation) if x is not NoneType), annotation)
+    return "|".join(get_args(kind)) if get_origin(kind) is Literal else _KINDS[kind]
 
 
 def _help(info: ParameterInfo) -> str:
@@ -120,7 +119,6 @@ def _default(info: ParameterInfo) -> str:
     """Return the default as text; empty if an omitted option has no effect."""
     if isinstance(info.show_default, str):
         return info.show_default
-    default = info.default.value if isinstance(info.default, Enum) else info.default
-    if default is ...:
+    if info.default is ...:
         return "must be given"
-    return "" if default is None or default is False or default == "" else f"`{default}`"
+    return "" if info.default is None or info.default is False or info.default == "" else f"`{info.default}`"
