@@ -56,21 +56,23 @@ def contacts_by_file(
     )  # MuJoCo has ellipsoids, cylinders and boxes in this order
     if swapped:
         one, other = other, one
-    x, round, exact = work.nearest, not have_vertices_only(one, other), 0.0
+    x, curved, patches, gap = work.nearest, not have_vertices_only(one, other), has_patches(one, other), 0.0
     p, q, normal = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
-    if round:
-        exact = gap_of_convex(one, other, size, (margin, NEVER), work)
+    if curved:
+        gap = gap_of_convex(one, other, size, (margin, NEVER), work)
         p, q, normal = (x[0], x[1], x[2]), (x[3], x[4], x[5]), (x[6], x[7], x[8])
-    gap = gap_by_file(one, other, margin, work)
-    if gap == NEVER:
+    exact = gap
+    if not curved or (patches and gap != FAR):
+        gap = gap_by_file(one, other, margin, work)
+    if gap in (NEVER, FAR):
         sign = -1.0 if swapped else 1.0
         apart[0], apart[1], apart[2] = sign * x[6], sign * x[7], sign * x[8]
         return 0
-    if round and exact != FAR and x[6] * normal[0] + x[7] * normal[1] + x[8] * normal[2] > SAME_NORMAL:
+    if curved and x[6] * normal[0] + x[7] * normal[1] + x[8] * normal[2] > SAME_NORMAL:
         gap = exact
         write_nearest(x, along(p, -0.5 * margin, normal), along(q, 0.5 * margin, normal), normal)
     n, middle = (x[6], x[7], x[8]), middle_of(x)
-    k = on_faces(hulls, (one, other), n, margin, work) if has_patches(one, other) else 0
+    k = on_faces(hulls, (one, other), n, margin, work) if patches else 0
     if k == 0:
         k = put(work.found, 0, middle, n, gap)
     for c in range(k if swapped else 0):
