@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from ..array_types import Vector
-from .by_file.convex_contacts import contacts_by_file, middle_of
+from .by_file.convex_contacts import contacts_by_file
 from .collision_scene import SPHERE, CollisionScene, CollisionWork, Hulls
 from .convex_shapes import ALIGNED, ConvexShape, convex_shape, face_towards
 from .face_clipping import MOST_POINTS, NEARLY, put_face_points, raise_gaps
 from .round_contacts import SAME, put
-from .separation import FAR, NEVER, are_apart, gap_of_convex
+from .separation import FAR, NEVER, are_apart, gap_of_convex, middle_of, nearest_normal
 from .triples import Triple, inner, times
 
 
@@ -24,13 +24,12 @@ def convex_contacts(scene: CollisionScene, a: int, b: int, reach: float, work: C
     if scene.by_file:
         return contacts_by_file(scene.hulls, (one, other), size, reach, work, apart)
     gap = gap_of_convex(one, other, size, (reach, NEVER), work)
-    x = work.nearest
+    n = nearest_normal(work.nearest)
     if gap == FAR:
-        apart[0], apart[1], apart[2] = x[6], x[7], x[8]
+        apart[0], apart[1], apart[2] = n[0], n[1], n[2]
     if gap >= reach or gap == NEVER:
         return 0
-    n = x[6], x[7], x[8]
-    return with_faces(scene.hulls, (one, other), (middle_of(x), n, gap), reach, work)
+    return with_faces(scene.hulls, (one, other), (middle_of(work.nearest), n, gap), reach, work)
 
 
 def with_faces(

@@ -24,6 +24,21 @@ def write_nearest(nearest: Vector, x: TripleLike, y: TripleLike, n: TripleLike) 
         nearest[i], nearest[3 + i], nearest[6 + i] = x[i], y[i], n[i]
 
 
+def nearest_point(nearest: Vector, side: int) -> Triple:
+    """Return the nearest or deepest point of the first (0) or second (1) shape, as `write_nearest` wrote it."""
+    return nearest[3 * side], nearest[3 * side + 1], nearest[3 * side + 2]
+
+
+def nearest_normal(nearest: Vector) -> Triple:
+    """Return the normal from the second shape to the first, as `write_nearest` wrote it."""
+    return nearest[6], nearest[7], nearest[8]
+
+
+def middle_of(nearest: Vector) -> Triple:
+    """Return the point between two nearest points."""
+    return times(0.5, plus(nearest_point(nearest, 0), nearest_point(nearest, 1)))
+
+
 def gap_of_convex(one: ConvexShape, other: ConvexShape, size: float, bounds: tuple[float, float], work: SearchWork) -> float:
     """Return the gap of two shapes, minus the depth if they overlap; write points and normal to `work.nearest`.
 

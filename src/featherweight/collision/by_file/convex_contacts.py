@@ -15,7 +15,7 @@ from ..collision_scene import BOX, CAPSULE, CYLINDER, ELLIPSOID, HULL, Collision
 from ..convex_shapes import ConvexShape, face_towards, write_corner
 from ..ground_contacts import point_plane
 from ..round_contacts import put
-from ..separation import FAR, NEVER, gap_of_convex, write_nearest
+from ..separation import NEVER, gap_of_convex, middle_of, nearest_normal, nearest_point, write_nearest
 from ..triples import (
     Triple,
     TripleLike,
@@ -56,35 +56,27 @@ def contacts_by_file(
     )  # MuJoCo has ellipsoids, cylinders and boxes in this order
     if swapped:
         one, other = other, one
-    x, curved, patches, gap = work.nearest, not have_vertices_only(one, other), has_patches(one, other), 0.0
-    p, q, normal = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
+    x, curved, patches, exact = work.nearest, not have_vertices_only(one, other), has_patches(one, other), NEVER
     if curved:
-        gap = gap_of_convex(one, other, size, (margin, NEVER), work)
-        p, q, normal = (x[0], x[1], x[2]), (x[3], x[4], x[5]), (x[6], x[7], x[8])
-    exact = gap
-    if not curved or (patches and gap != FAR):
+        exact = gap_of_convex(one, other, size, (margin, NEVER), work)
+    p, q, normal, gap = nearest_point(x, 0), nearest_point(x, 1), nearest_normal(x), exact
+    if exact == NEVER or (patches and exact < margin):
         gap = gap_by_file(one, other, margin, work)
-    if gap in (NEVER, FAR):
+    n = nearest_normal(x)
+    if gap == NEVER or gap >= margin:
         sign = -1.0 if swapped else 1.0
-        apart[0], apart[1], apart[2] = sign * x[6], sign * x[7], sign * x[8]
+        apart[0], apart[1], apart[2] = sign * n[0], sign * n[1], sign * n[2]
         return 0
-    if curved and x[6] * normal[0] + x[7] * normal[1] + x[8] * normal[2] > SAME_NORMAL:
-        gap = exact
-        write_nearest(x, along(p, -0.5 * margin, normal), along(q, 0.5 * margin, normal), normal)
-    n, middle = (x[6], x[7], x[8]), middle_of(x)
+    if exact != NEVER and inner(n, normal) > SAME_NORMAL:
+        gap, n = exact, normal
+        write_nearest(x, along(p, -0.5 * margin, n), along(q, 0.5 * margin, n), n)
     k = on_faces(hulls, (one, other), n, margin, work) if patches else 0
     if k == 0:
-        k = put(work.found, 0, middle, n, gap)
+        k = put(work.found, 0, middle_of(x), n, gap)
     for c in range(k if swapped else 0):
         for i in range(3):
             work.found[c, 3 + i] = -work.found[c, 3 + i]
     return k
-
-
-def middle_of(nearest: Vector) -> Triple:
-    """Return the point between two nearest points."""
-    x = nearest
-    return 0.5 * (x[0] + x[3]), 0.5 * (x[1] + x[4]), 0.5 * (x[2] + x[5])
 
 
 def on_faces(hulls: Hulls, shapes: tuple[ConvexShape, ConvexShape], n: TripleLike, margin: float, work: CollisionWork) -> int:
@@ -261,12 +253,12 @@ def edge_of(hulls: Hulls, shape: ConvexShape, side: int, size: int, e: int, work
     P, S, support = shape.P, shape.S, work.corners[side, 0]
     u, number = axis_of(P, 2), work.numbers[support, side]
     if shape.kind == CAPSULE:
-        x = work.nearest[3 * side], work.nearest[3 * side + 1], work.nearest[3 * side + 2]
+        x = nearest_point(work.nearest, side)
         middle = along(x, -inner(minus(x, position_of(P)), u), u)
         return along(middle, -S[1], u), along(middle, S[1], u)
     if shape.kind == CYLINDER:
-        sign, row = 2.0 * side - 1.0, work.supports[support]  # the normal points to the first shape
-        d = turned_back(P, (sign * work.nearest[6], sign * work.nearest[7], sign * work.nearest[8]))
+        towards = times(2.0 * side - 1.0, nearest_normal(work.nearest))  # the normal points to the first shape
+        row, d = work.supports[support], turned_back(P, towards)
         out = length_of((d[0], d[1], 0.0))
         if out < abs(d[2]):  # on an end
             d = turned_back(P, minus((row[3 + 3 * side], row[4 + 3 * side], row[5 + 3 * side]), position_of(P)))

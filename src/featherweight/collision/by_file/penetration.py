@@ -353,13 +353,7 @@ def around_segment(pair: InflatedPair, work: CollisionWork) -> int:
         size = length_of(d)
         write_support(pair, times(1.0 / size, d) if size > LEAST else (1.0, 0.0, 0.0), work, 2 + i)
         d = plus(times(-0.5, d), plus(times(HALF_TURN, outer(u, d)), times(1.5 * inner(u, d), u)))
-    for f in range(6):
-        write_polytope_face(work, f, ((0, 2, 3), (0, 4, 2), (0, 3, 4), (1, 3, 2), (1, 2, 4), (1, 4, 3))[f])
-        if work.planes[f, 3] < LEAST * LEAST:
-            return f
-        for e in range(3):
-            work.adjacent[f, e] = ((1, 3, 2), (2, 4, 0), (0, 5, 1), (5, 0, 4), (3, 1, 5), (4, 2, 3))[f][e]
-    return -1
+    return double_pyramid(work, 0, 1, 2)
 
 
 def around_triangle(pair: InflatedPair, work: CollisionWork) -> bool:
@@ -374,13 +368,23 @@ def around_triangle(pair: InflatedPair, work: CollisionWork) -> bool:
     write_support(pair, times(1.0 / size, n), work, 4)
     if is_on_triangle(work, 3) or is_on_triangle(work, 4):
         return False
+    return double_pyramid(work, 4, 3, 0) < 0
+
+
+def double_pyramid(work: CollisionWork, top: int, bottom: int, first: int) -> int:
+    """Write the faces between two supports and a ring of three, `first` and the next two.
+
+    Return the first face whose plane contains the origin, or -1.
+    """
+    a, b, c = first, first + 1, first + 2
     for f in range(6):
-        write_polytope_face(work, f, ((4, 0, 1), (4, 2, 0), (4, 1, 2), (3, 1, 0), (3, 0, 2), (3, 2, 1))[f])
+        u, v = ((a, b), (c, a), (b, c), (b, a), (a, c), (c, b))[f]
+        write_polytope_face(work, f, (top if f < 3 else bottom, u, v))
         if work.planes[f, 3] < LEAST * LEAST:
-            return False
+            return f
         for e in range(3):
             work.adjacent[f, e] = ((1, 3, 2), (2, 4, 0), (0, 5, 1), (5, 0, 4), (3, 1, 5), (4, 2, 3))[f][e]
-    return True
+    return -1
 
 
 def write_middle(work: CollisionWork, count: int) -> None:
