@@ -126,7 +126,6 @@ def solving(name: str) -> Cells:
 
 # chains of n revolute joints on the ground, by formulas
 
-
 LENGTHS = (4, 6, 8, 10, 12)  # even n, for which the papers' halves are whole; shorter chains need less than the polynomials
 
 
@@ -165,14 +164,6 @@ def chain_formulas(name: str) -> Cells:
         "Θ(n²) inverse": counted(lambda r: r.inverse_mass_matrix.alternatives["global"].operations),
         "ABA": counted(lambda r: r.forward_dynamics.alternatives["aba"].operations),
     }
-
-
-def humanoid_and_chain(name: str) -> Cells:
-    """Return the costs of Featherstone (2005), section 6, and ours."""
-    mechanism, _, whose = name.partition(", ")
-    k = list(humanoid.MECHANISMS).index(mechanism)
-    found = {what: costs[k] for what, costs in humanoid.PAPER.items()} if whose == "the paper" else humanoid.ours(mechanism)
-    return {what: str(found[what]) for what in humanoid.PAPER}
 
 
 # sparse factors
@@ -245,7 +236,6 @@ TABLES = {
     "inverse-dynamics": Table("function", TREES, members("inverse_dynamics", "bias_force", "gravity_force")),
     "forward-dynamics": Table(WAY, TREES, ways(lambda r: r.forward_dynamics)),
     "mass-matrix": Table("function", TREES, members("mass_matrix")),
-    "humanoid": Table("", tuple(f"{x}, {y}" for x in humanoid.MECHANISMS for y in ("the paper", "ours")), humanoid_and_chain),
     "sparse-factors": Table("", TREES, sparse),
     "inverse-mass-matrix": Table(WAY, TREES, ways(lambda r: r.inverse_mass_matrix), (f"{CHAIN}30",)),
     "inverse-mass-matrix-with-loops": Table(WAY, WITH_LOOPS, ways(lambda r: r.inverse_mass_matrix), tuple(LONG)),

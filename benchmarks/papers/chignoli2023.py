@@ -28,7 +28,6 @@ from chignoli2023_robots import (
     ROBOTS,
     SHORT,
     TABLES,
-    UNIFORM,
     costs,
     costs_with_divisions,
     percent,
@@ -50,7 +49,6 @@ LABELS = {
     "PV-OSIM": "PV-OSIM on clusters",
     "PV-OSIMr": "PV-OSIMr on clusters",
 }
-COLUMNS = (*ROBOTS, *UNIFORM)
 BARS = {"the paper, times": PALE, "ours, counts": BLUE, "ours, counts, general geometry": GREEN}
 
 
@@ -64,7 +62,7 @@ def sections(report: Report) -> None:
         """The paper's C-RNEA is our `inverse_dynamics` of a robot with loops or couplings, its C-ABA our `forward_dynamics` by
         "aba", its C-EFPA our `delassus` by "efpa". The paper gives times on an M1 Pro. Here operations are counted; a division
         or a root counts as eight. Chains have general geometry (random, one seed), as in the timing tables of the paper's
-        repository; two more chains are planar. "Approximate" is the independent tree with the reflected inertia of the rotors;
+        repository. "Approximate" is the independent tree with the reflected inertia of the rotors;
         for Tello's differentials it has none."""
     )
     report.text(
@@ -99,31 +97,31 @@ TEXTS = {
         matrix by C-CRBA; the paper's projected EFPA computes this matrix from that of the spanning tree. PV-OSIM and PV-OSIMr
         on clusters are ours and not in the paper; for one end-effector they are the same.""",
 }
+SAME = {OSIM: "PV-OSIMr"}  # the same as PV-OSIM for one end-effector
 
 
 def _table(report: Report, what: str, measured: dict[str, dict[str, float]] | None) -> None:
     cluster = CLUSTER[what]
-    found = {name: costs(what, name) for name in COLUMNS}
+    found = {name: costs(what, name) for name in ROBOTS}
     rest = {name: costs(what, name + GENERAL) for name in ROBOTS}
-    rows: list[list[object]] = [[f"**{cluster}**, operations", "counted", *(found[name][cluster] for name in COLUMNS)]]
-    rows.append(["", "general geometry", *(rest[name][cluster] for name in ROBOTS), "—", "—"])
-    for key in found[COLUMNS[0]]:
-        if key == cluster:
+    rows: list[list[object]] = [[f"**{cluster}**, operations", "counted", *(found[name][cluster] for name in ROBOTS)]]
+    rows.append(["", "general geometry", *(rest[name][cluster] for name in ROBOTS)])
+    for key in found[ROBOTS[0]]:
+        if key in (cluster, SAME.get(what)):
             continue
         paper, native = PAPER[what].get(key), NATIVE[what].get(key)
-        counted = [percent(found[name][key], found[name][cluster]) for name in COLUMNS]
+        counted = [percent(found[name][key], found[name][cluster]) for name in ROBOTS]
         general = [percent(rest[name][key], rest[name][cluster]) for name in ROBOTS]
         lines: dict[str, list[float]] = {"the paper": list(paper)} if paper else {}
         if native:
             lines["C++, timed"] = [percent(x, y) for x, y in zip(native, NATIVE[what][cluster], strict=True)]
         lines["counted"] = counted
         lines["general geometry"] = general
-        if measured and key in measured[COLUMNS[0]]:
-            lines["timed"] = [measured[name][key] for name in COLUMNS]
+        if measured and key in measured[ROBOTS[0]]:
+            lines["timed"] = [measured[name][key] for name in ROBOTS]
         for k, (line, values) in enumerate(lines.items()):
-            missing = ["—"] * (len(COLUMNS) - len(values))
-            rows.append([LABELS[key] if k == 0 else "", line, *map(signed, values), *missing])
-    report.table(["", "%", *(SHORT[name] for name in COLUMNS)], rows)
+            rows.append([LABELS[key] if k == 0 else "", line, *map(signed, values)])
+    report.table(["", "%", *(SHORT[name] for name in ROBOTS)], rows)
     report.text(_signs(what, found, rest))
     means = []
     for key, paper in PAPER[what].items():

@@ -6,6 +6,7 @@ Kinematic Loops", arXiv 2311.13732v2.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache, partial
 from typing import NamedTuple
 
@@ -31,6 +32,7 @@ SIZES = {
 ALGORITHMS = {"aba": "C-ABA", "crba-ltdl": "C-CRBA", "multipliers": "multipliers"}
 OFFERED = ("aba", "crba-ltdl")
 ITERATIONS = (1, 2, 5)
+USUAL = 2  # iterations of the table
 REGULARIZATION = 1e-6
 BATCH, CHECKED = 1024, 64
 GAP = 0.5  # [m] between the chains
@@ -153,7 +155,7 @@ def sections(report: Report) -> None:
     )
     rows: list[list[object]] = []
     for depth, sizes in SIZES.items():
-        for k, bodies in enumerate(sizes):
+        for k, bodies in enumerate(tabled(sizes)):
             pair = [counted(Parallel(kind, depth, bodies)) for kind in (EXPLICIT, IMPLICIT)]
             rows.append([depth if k == 0 else "", bodies, *(c[a] for c in pair for a in ALGORITHMS)])
     labels = [f"{kind}, {label}" for kind in (EXPLICIT, IMPLICIT) for label in ALGORITHMS.values()]
@@ -161,6 +163,11 @@ def sections(report: Report) -> None:
     report.text(_small_loops())
     if report.times:
         _times(report)
+
+
+def tabled(sizes: Sequence[int]) -> tuple[int, ...]:
+    """Return the sizes of loops in tables: the smallest, the middle and the largest one."""
+    return sizes[0], sizes[len(sizes) // 2], sizes[-1]
 
 
 def _small_loops() -> str:
@@ -185,19 +192,24 @@ def _times(report: Report) -> None:
     report.text(
         f"""Times of one state with implicit constraints: our C-ABA in a single call from Python and in batches of {BATCH:,}
         on one thread, and Pinocchio {pin.__version__}'s `constraintDynamics` in single calls from Python with preallocated
-        data, a regularization of {REGULARIZATION:g} and 1, 2 and 5 proximal iterations. Its loop joint is a point
-        constraint. Ratios are Pinocchio's times to our single call. Errors are the largest differences from our
-        accelerations, relative to the largest. `constraintDynamics` has no constraints between joint angles, so there are
-        no times for explicit constraints."""
+        data, a regularization of {REGULARIZATION:g} and {USUAL} proximal iterations. Its loop joint is a point
+        constraint. Errors are the largest differences from our accelerations, relative to the largest. `constraintDynamics`
+        has no constraints between joint angles, so there are no times for explicit constraints."""
     )
     rows: list[list[object]] = []
-    for made in every(IMPLICIT):
-        t = timed(made)
-        ours = [f"{1e6 * x:.2f}" for x in (t.call, t.batch)]
-        theirs = [f"{1e6 * x:.1f}" for x in t.peer]
-        ratios = [f"{x / t.call:.1f}" for x in t.peer]
-        errors = [f"{x:.0e}".replace("-", MINUS) for x in t.errors]
-        rows.append([made.depth, made.bodies + 1, *ours, *theirs, *ratios, *errors])
-    header = ["depth", "bodies of the loop", "ours, one call [µs]", "ours, in a batch [µs]"]
-    header += [f"{what}{n}" for what in ("Pinocchio [µs], iterations: ", "ratio, ", "error, ") for n in ITERATIONS]
-    report.table(header, rows)
+    usual = ITERATIONS.index(USUAL)
+    for depth, sizes in SIZES.items():
+        for bodies in tabled(sizes):
+            t = timed(Parallel(IMPLICIT, depth, bodies))
+            theirs, error = t.peer[usual], f"{t.errors[usual]:.0e}".replace("-", MINUS)
+            ours = [f"{1e6 * x:.2f}" for x in (t.call, t.batch)]
+            rows.append([depth, bodies + 1, *ours, f"{1e6 * theirs:.1f}", f"{theirs / t.call:.1f}", error])
+    header = ["depth", "bodies of the loop", "ours, one call [µs]", "ours, in a batch [µs]", "Pinocchio [µs]"]
+    report.table([*header, "Pinocchio to one call", "error"], rows)
+    ratios = [[t.peer[k] / t.call for t in map(timed, every(IMPLICIT))] for k in range(len(ITERATIONS))]
+    largest = [max(t.errors[k] for t in map(timed, every(IMPLICIT))) for k in range(len(ITERATIONS))]
+    each = (
+        f"with {n} between {min(r):.1f} and {max(r):.1f} (largest error {e:.0e})".replace("e-", f"e{MINUS}")
+        for n, r, e in zip(ITERATIONS, ratios, largest, strict=True)
+    )
+    report.text(f"The ratio of all loops by the number of iterations: {', '.join(each)}.")

@@ -14,7 +14,7 @@ import numpy as np
 import scipy
 from drumwright2012_times import THREADS
 from matplotlib.axes import Axes
-from report import MINUS, Report
+from report import MINUS, Report, rounded
 
 from featherweight.cli.tables import format_duration
 from featherweight.engine.threads import processors
@@ -25,6 +25,7 @@ GAINS = {2: 34, 4: 117}  # the paper: gain of threads over one thread in per cen
 EXPONENT_GOAL, RATIO_GOAL = 2.15, 3.0  # ours
 EXPONENT_RANGE = (128, 1024)
 FIGURE3_FROM = 128
+TABLED = (8, 16, 32, 64, 128, 256, 512, 1000, 1448)  # sizes of the table; the picture has all
 WALK_GOALS, WALK_RANGE = (10.0, 2.1), (50, 250)  # ours for figure 4: ratio and exponent; first segments for the exponent
 
 Series = dict[int, float]
@@ -89,7 +90,7 @@ def sections(report: Report) -> None:
         algorithm. Because that is not the cheapest formation for long chains (table 2), the table also has times without it.
         LAPACK computes one triangle of the inverse, our inverse both. Our functions keep their loops (`execution="rolled"`), as
         for robots with more than about a hundred joints. The sparse factors are `algorithm="crba-ltdl"`, the branched tree that
-        of the paper."""
+        of the paper. Times are in microseconds; the picture has more sizes."""
     )
     with report.picture("drumwright2012_figure2", "Time of the inverse inertia matrix against n", (6.4, 4.2)) as ax:
         draw_figure2(ax, one)
@@ -99,22 +100,25 @@ def sections(report: Report) -> None:
     _residuals(report, one["residuals"])
 
 
+def microseconds(seconds: float) -> str:
+    return rounded(1e6 * seconds)
+
+
 def _times(report: Report, one: dict[str, Any], given: Series) -> None:
     rows: list[list[object]] = []
-    for n, t in one["chain"].items():
-        s = one["sparse"][n]
-        serial = format_duration(s["serial"]) if "serial" in s else "—"
+    for n in TABLED:
+        t, s = one["chain"][n], one["sparse"][n]
+        serial = microseconds(s["serial"]) if "serial" in s else "—"
         all_times = (t["lapack"], given[n], t["factor"], t["ours"])
         ratio = f"{t['lapack'] / t['ours']:.2f}"
-        branched = (format_duration(s[k]) for k in ("branched", "ours branched"))
-        rows.append([n, *map(format_duration, all_times), ratio, serial, *branched])
+        branched = (microseconds(s[k]) for k in ("branched", "ours branched"))
+        rows.append([n, *map(microseconds, all_times), ratio, serial, *branched])
     header = ["n", "LAPACK", "less formation", "formation and Cholesky only", "ours", "LAPACK to ours"]
     report.table([*header, "sparse, chain", "sparse, branched", "ours, branched"], rows)
 
 
 def _summary(report: Report, chain: dict[int, dict[str, float]], given: Series, small: dict[int, dict[str, Any]]) -> None:
     ours, lapack = series(chain, "ours"), series(chain, "lapack")
-    report.text("Results:")
     rows: list[list[object]] = [
         ["n from which ours is faster than LAPACK", CROSSOVER, "", crossover(ours, lapack)],
         ["— with the matrix given to LAPACK", "", "", crossover(ours, given)],
@@ -124,12 +128,12 @@ def _summary(report: Report, chain: dict[int, dict[str, float]], given: Series, 
         ["— with the matrix given to LAPACK", "", "", f"{given[1000] / ours[1000]:.1f}"],
     ]
     report.table(["", "the paper", "goal", "measured"], rows)
-    report.text("Short chains, unrolled for the robot, which is the default:")
+    report.text("Times of short chains in microseconds, unrolled for the robot, which is the default:")
     rows = [
-        [n, *(format_duration(t[k]) for k in ("lapack", "factor", "ours")), t["algorithm"], f"{t['lapack'] / t['ours']:.2f}"]
+        [n, *(microseconds(t[k]) for k in ("lapack", "factor", "ours")), t["algorithm"], f"{t['lapack'] / t['ours']:.2f}"]
         for n, t in small.items()
     ]
-    header = ["n", "LAPACK", "formation and Cholesky only", "ours", "algorithm taken", "LAPACK to ours"]
+    header = ["n", "LAPACK", "formation and Cholesky only", "ours", "algorithm selected", "LAPACK to ours"]
     report.table(header, rows)
 
 
@@ -177,8 +181,9 @@ def figure3(report: Report, ours: dict[int, Series], lapack: dict[int, Series]) 
     missing = [n for n in GAINS if n not in ours]
     without = f" This machine has {processors()} processors: lines with {missing[0]} threads are left out." if missing else ""
     report.text(
-        f"""The threads share the columns of the inverse. In the paper, two threads gain {GAINS[2]} % and four gain {GAINS[4]}
-        %, on two cores with two threads each.{without} The formation of the matrix for LAPACK runs on one thread."""
+        f"""The threads share the columns of the inverse. In the paper, two threads gain {GAINS[2]} % and four gain
+        {GAINS[4]} %, on two cores with two threads each.{without} The formation of the matrix for LAPACK runs on one thread.
+        Times are in microseconds."""
     )
     lines = [
         (f"{label}, {n} {'thread' if n == 1 else 'threads'}", times, color, mark)
@@ -191,11 +196,11 @@ def figure3(report: Report, ours: dict[int, Series], lapack: dict[int, Series]) 
     for n in (n for n in lapack[THREADS[0]] if n >= 512) if THREADS else ():
         cells: list[object] = []
         for found in (ours, lapack):
-            cells.append(format_duration(found[1][n]))
+            cells.append(microseconds(found[1][n]))
             for times in (found[k] for k in THREADS):
-                cells += [format_duration(times[n]), percent(found[1][n] / times[n] - 1)]
+                cells += [microseconds(times[n]), f"{100 * (found[1][n] / times[n] - 1):.0f}"]
         rows.append([n, *cells])
-    several = [x for k in THREADS for x in (f"{k} threads", "gain")]
+    several = [x for k in THREADS for x in (f"{k} threads", "gain, %")]
     report.table(["n", "ours, one", *several, "LAPACK, one", *several], rows)
 
 

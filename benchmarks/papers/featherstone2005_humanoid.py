@@ -11,7 +11,7 @@ import numpy as np
 from costs import Cost, cost, dynamics, factorization_operations, product_operations, rotation_cost, turn_cost
 from matplotlib.axes import Axes
 from mechanisms import CHAIN, HUMANOID, floating
-from report import Report, difference
+from report import Report, percentage
 
 from featherweight import Robot, build
 from featherweight.algorithms import ltdl as kernels
@@ -153,18 +153,18 @@ def sections(report: Report) -> None:
 def _section5(report: Report) -> None:
     report.heading("Section 5: cost of the composite-rigid-body algorithm")
     report.text(
-        """The numbers of equation (19) come from the parent arrays, the cost from equation (21). Both mechanisms have a
-        floating base and general geometry: a torso with four limbs of six bodies, and a chain of 25 bodies."""
+        """The quantities of equation (19) from the parent arrays and the cost by equation (21) are the paper's, except where
+        the table has two rows. Both mechanisms have a floating base and general geometry: a torso with four limbs of six
+        bodies, and a chain of 25 bodies."""
     )
     found = [crba_quantities(parent) for parent in MECHANISMS.values()]
-    rows: list[list[object]] = [
-        [name, printed[0], found[0][name], printed[1], found[1][name]] for name, printed in D_QUANTITIES.items()
-    ]
-    printed = PAPER["CRBA"]
-    rows.append(["equation (21)", printed[0], crba_formula(found[0]), printed[1], crba_formula(found[1])])
-    counts = [ours(name)["CRBA"] for name in MECHANISMS]
-    rows.append(["**our function, traced**", "", f"**{counts[0]}**", "", f"**{counts[1]}**"])
-    report.table(["", "humanoid, the paper", "found", "chain, the paper", "found"], rows)
+    quantities = [[", ".join(f"{x[name]}" for name in D_QUANTITIES) for x in found], [crba_formula(x) for x in found]]
+    printed = [[", ".join(f"{x[k]}" for x in D_QUANTITIES.values()) for k in (0, 1)], [*PAPER["CRBA"]]]
+    rows: list[list[object]] = []
+    for name, paper, us in zip((", ".join(D_QUANTITIES), "equation (21)"), printed, quantities, strict=True):
+        rows += [[name, *us]] if paper == us else [[f"{name}, the paper", *paper], ["— found", *us]]
+    rows.append(["our function, traced", *(ours(name)["CRBA"] for name in MECHANISMS)])
+    report.table(["", *MECHANISMS], rows)
 
 
 def _section6(report: Report) -> None:
@@ -182,14 +182,14 @@ def _section6(report: Report) -> None:
         cosines and the rotation matrix of the base are given. The last column has what our functions spend on them; the other
         columns omit it. `ltdl` adds one reciprocal for each row except the first."""
     )
-    header = ["", "m, the paper", "m, ours", "difference", "a, the paper", "a, ours", "difference", "given, not counted"]
+    header = ["", "m, the paper", "m, ours", "%", "a, the paper", "a, ours", "%", "given, not counted"]
     rows: list[list[object]] = []
     for k, name in enumerate(MECHANISMS):
         functions = dynamics(robot(name))
         for what, printed in PAPER.items():
             paper, us = printed[k], ours(name)[what]
             given = given_cost(name, functions[what]) if what in functions else "—"
-            columns = (paper.m, us.m, difference(us.m, paper.m), paper.a, us.a, difference(us.a, paper.a))
+            columns = (paper.m, us.m, percentage(us.m, paper.m), paper.a, us.a, percentage(us.a, paper.a))
             rows.append([f"{name}: {what}", *columns, given])
     report.table(header, rows)
     off = [

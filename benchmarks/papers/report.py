@@ -65,11 +65,14 @@ def cell(x: object) -> str:
     return f"{x:,}".replace("-", MINUS) if isinstance(x, int) else str(x)
 
 
-def difference(ours: float, paper: float) -> str:
-    """Return our number minus the paper's, also in per cent of the paper's."""
-    if ours == paper:
-        return "0"
-    return f"{ours - paper:+,.0f} ({100 * (ours / paper - 1):+.1f} %)".replace("-", MINUS)
+def percentage(ours: float, paper: float) -> str:
+    """Return the difference between our number and the paper's in per cent of the paper's."""
+    return f"{100 * (ours / paper - 1):+.1f}".replace("-", MINUS) if ours != paper else "0"
+
+
+def rounded(x: float) -> str:
+    """Return a number with three digits, without an exponent."""
+    return f"{float(f'{x:.3g}'):,.10g}"
 
 
 def arguments(doc: str, output: Path) -> argparse.Namespace:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from matplotlib.axes import Axes
 from measure import median_times
-from report import Report
+from report import Report, rounded
 from sathya2023_counts import LABELS, Mechanism, chain_of_squares, polynomial, stem_with_tips
 
 from featherweight.cli.tables import format_duration
@@ -112,14 +112,13 @@ def sections(report: Report) -> None:
         Slopes of times are fitted over all sizes, slopes of counts are those from the first size to the last. Lower powers and
         the overhead of a call make a slope less than the power."""
     )
-    header = ["", "algorithm", "slope, table I", "counted", "timed", "shortest", "longest"]
+    header = ["", "algorithm", "slope, table I", "counted", "timed", "longest [µs]"]
     rows: list[list[object]] = []
     for x, family in FAMILIES.items():
         for algorithm, times in measured[x].items():
-            ends = [format_duration(times[size]) for size in (family.timed[0], family.timed[-1])]
             slopes = (family.slopes[algorithm], f"{counted_slope(family, algorithm):.2f}", f"{fitted_slope(times):.2f}")
             what = f"{x} = {family.timed[0]} to {family.timed[-1]}: {family.what}" if algorithm == "pv-osimr" else ""
-            rows.append([what, LABELS[algorithm], *slopes, *ends])
+            rows.append([what, LABELS[algorithm], *slopes, rounded(1e6 * times[family.timed[-1]])])
     report.table(header, rows)
     with report.picture("sathya2023_times", "Times of the Delassus matrix against k for a chain of k² links") as ax:
         draw_times(ax, measured["k"])

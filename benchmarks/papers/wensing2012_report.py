@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from report import Report, difference
+from report import Report, percentage
 from wensing2012_mechanisms import ASIMO, MORE_LIMBS, SFA_TO_EFPA, TITLES, contacts, counts, flops, humanoid, robot
 from wensing2012_prices import by_table1, sfa_by_formulae
 from wensing2012_steps import (
@@ -36,10 +36,10 @@ def _prices(report: Report) -> None:
         """Our EFPA beside the paper's table I for hands and feet, with full matrices, at the prices of its appendix and of
         Featherstone (2005). The paper gives no price of articulated inertias, so the table omits them."""
     )
-    rows: list[list[object]] = [[s, p, counted[s], difference(counted[s], p)] for s, p in priced.items()]
+    rows: list[list[object]] = [[s, p, counted[s], percentage(counted[s], p)] for s, p in priced.items()]
     all_priced, all_ours = sum(priced.values()), sum(counted[s] for s in priced)
-    rows.append(["sum", all_priced, all_ours, difference(all_ours, all_priced)])
-    report.table(["step", "table I at the paper's prices", "ours", "difference"], rows)
+    rows.append(["sum", all_priced, all_ours, percentage(all_ours, all_priced)])
+    report.table(["step", "table I at the paper's prices", "ours", "%"], rows)
     report.text(
         """We compute one triangle of a diagonal block, half of whose rows are couples without a force. Blocks of a hand and a
         foot have a row of zeros on the foot's side. Inward, wrenches have no moment about the axis that they have passed."""

@@ -46,10 +46,10 @@ MECHANISMS: dict[str, Callable[[], fw.Description]] = {
 }
 BESIDE = ["ours [µs]", "Pinocchio [µs]", "ratio"]
 BESIDE += [f"batch: {x}" for x in ("ours [µs per state]", "Pinocchio [µs per state]", "ratio")]
-PEER_HEADER = ["robot", "derivatives of", *BESIDE, "mul + add", "div", "relative difference"]
+PEER_HEADER = ["robot", "derivatives of", *BESIDE]
 TIMES = ["one call [µs]", "batch [µs per state]"]
 RATIOS = ["one call / function", "batch / function", "operations / function"]
-DERIVED_HEADER = ["robot", "derivative", "algorithm", *TIMES, *RATIOS, "mul + add", "div"]
+DERIVED_HEADER = ["robot", "derivative", *TIMES, *RATIOS]
 LARGEST = 8_000_000  # numbers in a batch's results: 64 MB; batches are shorter for large results
 AGREE = 1e-7  # relative to the largest entry; contacts may be nearly singular at random configurations
 
@@ -162,9 +162,7 @@ def peer_rows(pair: Pair, given: argparse.Namespace) -> Iterable[list[str]]:
         calls = [many, looped(theirs, states), looped(empty, nothing)]
         whole, loop, entries = median_times(calls, given.seconds, given.rounds)
         each = whole / pair.batch, (loop - entries) / n
-        o = c.function.operations
-        counts = [f"{o.flops}", f"{o.div}", f"{error:.0e}"]
-        yield [pair.name, c.name, *compared(single), *compared(each), *counts]
+        yield [pair.name, c.name, *compared(single), *compared(each)]
 
 
 def compared(times: Sequence[float]) -> list[str]:
@@ -209,7 +207,7 @@ def derived_rows(name: str, robot: fw.Robot, given: argparse.Namespace) -> Itera
         o = d.made.operations
         ratios = [f"{b / a:.1f}", f"{B / A:.1f}", f"{o.flops / d.function.operations.flops:.1f}"]
         times = [f"{1e6 * b:.2f}", f"{1e6 * B / n:.3f}"]
-        yield [name, d.name, d.made.algorithm, *times, *ratios, f"{o.flops}", f"{o.div}"]
+        yield [name, d.name, *times, *ratios]
 
 
 def arguments(doc: str | None, known: list[str], default: list[str], batch: int) -> argparse.Namespace:

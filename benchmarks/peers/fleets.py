@@ -121,18 +121,16 @@ def measured(name: str, scene: FleetScene, robots: int, options: Options) -> Mea
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         write(folder, scene, start, states)
         short = [PeerProcess("our_fleet.py", [name, options.contact, str(folder)])] if options.short else []
-        others = [PeerProcess("mjbatch_process.py", [str(folder)], peer.python) for peer in options.mjbatch if peer.python]
+        others = [PeerProcess("mjbatch_process.py", [str(folder)], peer.python) for peer in options.mjbatch]
         stack.enter_context(theirs)
         for process in (*short, *others):
             stack.enter_context(process)
         calls = [theirs.run, ours.run, *(process.run for process in (*short, *others))]
         times = alternating(calls, options.rounds)
-        of_others = iter(times[2 + len(short) :])
         same = not short or np.array_equal(np.load(folder / "ends.npy"), ours.ends[0])
     told = seen(ours, theirs)
     told[-1] = "; ".join(x for x in (told[-1], "" if same else f"results differ with {AVX2} bits") if x)
-    mjbatch = [next(of_others) if peer.python else None for peer in options.mjbatch]
-    return Measured(times[0], times[1], times[2] if short else None, mjbatch, told)
+    return Measured(times[0], times[1], times[2] if short else None, times[2 + len(short) :], told)
 
 
 def write(folder: Path, scene: FleetScene, start: Start, states: Array) -> None:
@@ -181,7 +179,8 @@ def main() -> None:
     given = parser.parse_args()
     short = not given.no_short and 8 * host().vector_bytes > AVX2
     print(f"{machine()}; MuJoCo {mujoco.__version__}; {processors()} threads; contact={given.contact!r}\n")
-    options = Options(given.robots, given.rounds, given.contact, short, [mjbatch_of(python) for python in given.mjbatch])
+    found = [mjbatch_of(python) for python in given.mjbatch]
+    options = Options(given.robots, given.rounds, given.contact, short, [peer for peer in found if peer.python])
     print(markdown(header(options), []), flush=True)
     missing = []
     for name in given.only:

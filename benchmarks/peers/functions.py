@@ -23,7 +23,7 @@ from featherweight.array_types import Array
 from featherweight.engine.function import CompiledFunction
 
 AGREE = 1e-9  # relative to the largest entry
-HEADER = ["robot", "function", "algorithm", *BESIDE, "mul + add", "relative difference"]
+HEADER = ["robot", "function", *BESIDE]
 
 
 class Comparison(NamedTuple):
@@ -70,9 +70,7 @@ def rows(pair: Pair, given: argparse.Namespace) -> Iterable[list[str]]:
         single = median_times([one, looped(theirs, states[:1])], given.seconds, given.rounds)
         whole, loop, entries = median_times([many, looped(theirs, states), looped(empty, nothing)], given.seconds, given.rounds)
         each = whole / pair.batch, (loop - entries) / n
-        counts = [f"{c.function.operations.flops}", f"{worst:.0e}"]
-        names = [pair.name, c.function.name, c.function.algorithm]
-        yield [*names, *compared(single), *compared(each), *counts]
+        yield [pair.name, c.function.name, *compared(single), *compared(each)]
 
 
 def main() -> None:

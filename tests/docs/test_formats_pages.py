@@ -15,7 +15,6 @@ import pytest
 
 import featherweight as fw
 from featherweight.model.formats import srdf
-from featherweight.model.formats.mjcf.read.levers import OF_LATER_VERSIONS, SCALARS
 from featherweight.model.formats.registry import FORMATS
 from featherweight.model.formats.sdf.joint_elements import KINDS
 from featherweight.model.formats.sdf.schema import SDF
@@ -299,32 +298,6 @@ def test_no_attribute_of_what_mujoco_reads_is_missing() -> None:
         if not any(f"/{path}".endswith(f"/{e}") and a == key for e, a in table)
     }
     assert missing == set()
-
-
-STRUCTURE = re.compile(r"(adr|num|bodyid|parentid|weldid|obj[12]id|objtype|eq_type|data)$|^plugin$")
-
-
-def fields_read() -> set[str]:
-    """Return fields of MuJoCo's compiled model that the loader names, as attributes or in tables of names."""
-    model = mujoco.MjModel.from_xml_string("<mujoco/>")
-    named = {f"tendon_{what}" for what in SCALARS}.union(*OF_LATER_VERSIONS.values())
-    for module in sources("mjcf/**/*.py"):
-        named |= strings(module) | {n.attr for n in ast.walk(module) if isinstance(n, ast.Attribute)}
-    return {n for n in named if isinstance(getattr(model, n, None), np.ndarray) and not n.startswith("_")}
-
-
-def test_every_field_of_the_compiled_model_that_is_read_is_on_the_page_and_no_other() -> None:
-    model = mujoco.MjModel.from_xml_string("<mujoco/>")
-    text = page("mjcf")
-    column = {s for cells in rows(text, "element", "attribute", "what it is here") for s in spans(cells[3])}
-    fields = {s for s in column if isinstance(getattr(model, s, None), np.ndarray)}
-    structure = {f for f in fields_read() if STRUCTURE.search(f)}
-    prose = {*spans(text)}
-    assert fields_read() - structure - prose == set()
-    assert fields - fields_read() == set()
-    if current():
-        options = {s for s in column - fields if hasattr(model.opt, s) or hasattr(model, s)}
-        assert column == fields | options
 
 
 def flags_read() -> set[str]:

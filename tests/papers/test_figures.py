@@ -149,7 +149,7 @@ def test_figure_3_has_a_line_for_each_number_of_threads_that_the_machine_has(
     report = Report(tmp_path)
     drumwright2012_report.figure3(report, times, times)
     rows = [line for line in report.markdown.splitlines() if line.startswith("| 512 |")]
-    assert [row.count(" 100 %") for row in rows] == [2] and [row.count(" 300 %") for row in rows] == [2 * (4 in threads)]
+    assert [row.count("| 100 |") for row in rows] == [2] and [row.count("| 300 |") for row in rows] == [2 * (4 in threads)]
     assert ("This machine has 2 processors: lines with 4 threads are left out." in report.markdown) == (4 not in threads)
 
 
