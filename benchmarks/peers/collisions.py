@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 from collision_peer import CollisionPeer
-from measure import FILES, ROBOTS, machine, markdown, median_times, options
+from measure import FILES, ROBOTS, machine, median_times, options, pivoted
 
 import featherweight as fw
 
@@ -58,7 +58,7 @@ def main() -> None:
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     names = [name for name in given.robots if name in SRDF]
     print(f"{machine()}; Pinocchio {pin.__version__}; batches of {given.batch}\n")
-    rows = []
+    cells = []
     for name in names:
         file, base = FILES[name]
         robot = fw.load(ROBOTS / file, base, srdf=ROBOTS / SRDF[name], mimic="independent")
@@ -69,11 +69,10 @@ def main() -> None:
         pairs = len(robot.collision_pairs())
         print(f"{name}: {pairs} pairs; {np.mean(hits):.1%} of the states collide; answers differ in {differ:.1%}")
         for what, (call, other, states) in calls(robot, peer, q).items():
-            a, b = median_times([call, other], given.seconds)
-            rows.append([name, what, *(f"{1e6 * t / states:.1f}" for t in (a, b)), f"{b / a:.2f}"])
+            a, b = (1e6 * t / states for t in median_times([call, other], given.seconds))
+            cells.append((what, name, f"{a:.1f} / {b:.1f}, **{b / a:.2f} ×**"))
     print()
-    header = ["robot", "function", "ours [µs per state]", "Pinocchio [µs per state]", "ratio"]
-    print(markdown(header, rows))
+    print(pivoted("µs per state, ours / Pinocchio", cells))
 
 
 if __name__ == "__main__":

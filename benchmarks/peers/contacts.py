@@ -15,7 +15,7 @@ from typing import Any
 import derivatives
 import numpy as np
 import pinocchio as pin
-from measure import machine, markdown, median_times, options
+from measure import machine, median_times, options, pivoted
 from pinocchio_peer import Pair
 
 import featherweight as fw
@@ -37,8 +37,8 @@ class Peer(derivatives.Peer):
         return pin.computeDelassusMatrix(self.model, self.data, q, self.constraints, self.datas)
 
 
-def compared(pair: Pair, what: str, frames: tuple[str, ...], seconds: float) -> list[list[str]]:
-    """Return the rows of both functions, for one state and for the batch."""
+def compared(pair: Pair, what: str, frames: tuple[str, ...], seconds: float) -> list[tuple[str, str, str]]:
+    """Return the cells of both functions, for one state and for the batch."""
     space = pair.robot.operational_space([fw.BilateralContact(f) for f in frames])
     delassus, dynamics = space.delassus(), space.constrained_dynamics
     peer = Peer(pair.model, feet=frames)
@@ -73,12 +73,11 @@ def compared(pair: Pair, what: str, frames: tuple[str, ...], seconds: float) -> 
             len(states),
         ),
     ]
-    rows = []
+    cells = []
     for function, kind, ours, other, count in calls:
-        a, b = median_times([ours, other], seconds)
-        times = [f"{1e6 * t / count:.3f}" for t in (a, b)]
-        rows.append([what, function, kind, *times, f"{b / a:.1f}"])
-    return rows
+        a, b = (1e6 * t / count for t in median_times([ours, other], seconds))
+        cells.append((what, f"{function}, {kind}", f"{a:.3f} / {b:.3f}, **{b / a:.1f} ×**"))
+    return cells
 
 
 def _error(ours: Array, theirs: Array) -> float:
@@ -89,12 +88,11 @@ def main() -> None:
     given = options(__doc__)
     print(f"{machine()}; Pinocchio {pin.__version__}; batches of {given.batch}\n")
     pair = Pair("talos_reduced", given.batch)
-    rows: list[list[str]] = []
+    cells: list[tuple[str, str, str]] = []
     for what, frames in (("two feet", FEET), ("feet and hands", FEET + HANDS)):
-        rows += compared(pair, what, frames, given.seconds)
+        cells += compared(pair, what, frames, given.seconds)
     print()
-    header = ["6-D contacts", "function", "call", "ours [µs per state]", "Pinocchio [µs per state]", "ratio"]
-    print(markdown(header, rows))
+    print(pivoted("µs per state, ours / Pinocchio", cells))
 
 
 if __name__ == "__main__":

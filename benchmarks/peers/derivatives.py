@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pinocchio as pin
 from loops import parallel_leg
-from measure import FILES, machine, markdown, median_times
+from measure import FILES, machine, markdown, median_times, pivoted
 from pinocchio_peer import Pair
 
 import featherweight as fw
@@ -47,9 +47,6 @@ MECHANISMS: dict[str, Callable[[], fw.Description]] = {
 BESIDE = ["ours [µs]", "Pinocchio [µs]", "ratio"]
 BESIDE += [f"batch: {x}" for x in ("ours [µs per state]", "Pinocchio [µs per state]", "ratio")]
 PEER_HEADER = ["robot", "derivatives of", *BESIDE]
-TIMES = ["one call [µs]", "batch [µs per state]"]
-RATIOS = ["one call / function", "batch / function", "operations / function"]
-DERIVED_HEADER = ["robot", "derivative", *TIMES, *RATIOS]
 LARGEST = 8_000_000  # numbers in a batch's results: 64 MB; batches are shorter for large results
 AGREE = 1e-7  # relative to the largest entry; contacts may be nearly singular at random configurations
 
@@ -191,23 +188,21 @@ def derived(robot: fw.Robot, covector: Array, quick: bool) -> Iterable[Derived]:
         yield Derived("Hessian of forward dynamics", robot.forward_dynamics_hessian, (covector,), forward)
 
 
-def derived_rows(name: str, robot: fw.Robot, given: argparse.Namespace) -> Iterable[list[str]]:
+def derived_cells(name: str, robot: fw.Robot, given: argparse.Namespace) -> Iterable[tuple[str, str, str]]:
     rng = np.random.default_rng(0)
     q = np.resize(robot.random_configuration(rng=rng, size=min(given.batch, 64)), (given.batch, robot.nq))
     v, tau, covector = rng.standard_normal((3, given.batch, robot.nv))
     for d in derived(robot, covector, given.quick):
         if d.made.too_large:
-            yield [name, d.name, "too large to trace", *[""] * (len(DERIVED_HEADER) - 3)]
+            yield name, d.name, "too large to trace"
             continue
         n = min(given.batch, max(1, LARGEST // sum(y.size for y in d.made.program.outputs)))
         states = [x[:n] for x in (q, v, tau)]
         one, many = ways(d.function, states)
         made_one, made_many = ways(d.made, (*states, *(x[:n] for x in d.more)))
         a, b, A, B = median_times([one, made_one, many, made_many], given.seconds, given.rounds)
-        o = d.made.operations
-        ratios = [f"{b / a:.1f}", f"{B / A:.1f}", f"{o.flops / d.function.operations.flops:.1f}"]
-        times = [f"{1e6 * b:.2f}", f"{1e6 * B / n:.3f}"]
-        yield [name, d.name, *times, *ratios]
+        yield name, d.name, f"{1e6 * b:.2f}, {1e6 * B / n:.3f}"
+        yield name, f"{d.name} / function", f"{b / a:.1f}, {B / A:.1f}"
 
 
 def arguments(doc: str | None, known: list[str], default: list[str], batch: int) -> argparse.Namespace:
@@ -228,7 +223,7 @@ def main() -> None:
     given = arguments(__doc__, known, known, 1024)
     print(f"{machine()}; Pinocchio {pin.__version__}; batches of {given.batch} on one thread; times in µs per state\n")
     beside: list[list[str]] = []
-    made: list[list[str]] = []
+    made: list[tuple[str, str, str]] = []
     for name in given.robots:
         if name in FILES:
             pair = Pair(name, given.batch)
@@ -236,10 +231,10 @@ def main() -> None:
             robot = pair.robot
         else:
             robot = fw.build(MECHANISMS[name]())
-        made += derived_rows(name, robot, given)
+        made += derived_cells(name, robot, given)
     if beside:
         print(markdown(PEER_HEADER, beside), end="\n\n")
-    print(markdown(DERIVED_HEADER, made))
+    print(pivoted("µs, one call and in a batch", made))
 
 
 if __name__ == "__main__":

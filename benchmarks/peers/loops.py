@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
-from measure import machine, markdown, median_times, options
+from measure import machine, median_times, options, pivoted
 
 import featherweight as fw
 from featherweight.array_types import Array
@@ -180,8 +180,8 @@ def main() -> None:
     print(f"{machine()}; Pinocchio {pin.__version__}; batches of {given.batch}\n")
     rows = [row for name, make in MECHANISMS.items() for row in compared(name, make(), given.batch, given.seconds)]
     print()
-    times = [f"{a} [µs per state]" for a in ("ours", *ALGORITHMS)]
-    print(markdown(["mechanism", "call", *times, "ratio"], rows))
+    cells = ((name, kind, f"{' / '.join(times)}, **{ratio} ×**") for name, kind, *times, ratio in rows)
+    print(pivoted(f"µs per state, ours / {' / '.join(ALGORITHMS)}", cells))
 
 
 if __name__ == "__main__":

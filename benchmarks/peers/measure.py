@@ -8,7 +8,7 @@ import os
 import statistics
 import sysconfig
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +118,13 @@ def machine() -> str:
 def beside(ours: float, theirs: float) -> str:
     """Return a cell with our time, a peer's time and their ratio, with three digits."""
     return f"{ours:#.3g} / {theirs:#.3g}, **{theirs / ours:.2g} ×**"
+
+
+def pivoted(corner: str, cells: Iterable[tuple[str, str, str]]) -> str:
+    """Return a Markdown table of cells (row, column, text), in the order in which rows and columns occur."""
+    texts = {(row, column): text for row, column, text in cells}
+    rows, columns = dict.fromkeys(row for row, _ in texts), dict.fromkeys(column for _, column in texts)
+    return markdown([corner, *columns], [[row, *(texts.get((row, column), "") for column in columns)] for row in rows])
 
 
 def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

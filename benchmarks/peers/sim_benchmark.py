@@ -37,7 +37,7 @@ from typing import Any
 
 import mujoco
 import numpy as np
-from measure import ROBOTS, machine, markdown
+from measure import ROBOTS, machine, pivoted
 from robots_in_mujoco import rotated
 
 import featherweight as fw
@@ -83,19 +83,19 @@ class Scene:
     def steps(self) -> int:
         return round(self.duration / self.step)
 
-    def rows(self, rounds: int) -> Iterator[list[str]]:
+    def cells(self, rounds: int) -> Iterator[tuple[str, str, str]]:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "scene.xml"
             path.write_text(self.text)
             for ours, theirs in self.integrators.items():
-                yield self.row(f"featherweight, {ours}", partial(Ours, self, path, ours), rounds)
+                yield self.cell(f"featherweight, {ours}", partial(Ours, self, path, ours), rounds)
                 if theirs:
-                    yield self.row(f"MuJoCo, {theirs}", partial(Theirs, self, path, theirs), rounds)
+                    yield self.cell(f"MuJoCo, {theirs}", partial(Theirs, self, path, theirs), rounds)
         if self.published:
             error, seconds = self.published
-            yield self._cells("RaiSim, published", f"{error:.2g}", seconds / self.steps)
+            yield self._cell("RaiSim, published", f"{error:.2g}", seconds / self.steps)
 
-    def row(self, name: str, make: Callable[[], Any], rounds: int) -> list[str]:
+    def cell(self, name: str, make: Callable[[], Any], rounds: int) -> tuple[str, str, str]:
         try:
             simulator = make()
             error = self.error(simulator.motion())
@@ -106,14 +106,12 @@ class Scene:
                 simulator.go()
                 samples.append(time.perf_counter() - begun)
         except fw.SimulationError as refused:
-            return [self.test, f"{1e3 * self.step:g}", name, f"refused {refused}".split(", more")[0], ""]
-        return self._cells(name, f"{error:.2g}", statistics.median(samples) / self.steps)
+            print(f"{self.test}, {1e3 * self.step:g} ms, {name}: refused {refused}".split(", more")[0])
+            return f"{self.test}, {1e3 * self.step:g} ms", name, "refused"
+        return self._cell(name, f"{error:.2g}", statistics.median(samples) / self.steps)
 
-    def _cells(self, name: str, error: str, seconds: float) -> list[str]:
-        return [self.test, f"{1e3 * self.step:g}", name, error, f"{1e6 * seconds:.3g}"]
-
-
-HEADER = ["test", "step, ms", "simulator", "error", "µs per step"]
+    def _cell(self, name: str, error: str, seconds: float) -> tuple[str, str, str]:
+        return f"{self.test}, {1e3 * self.step:g} ms", name, f"{error}, {1e6 * seconds:.3g}"
 
 
 class Ours:
@@ -349,8 +347,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     print(f"{machine()}, MuJoCo {mujoco.__version__}\n")
-    rows = [row for name in options.tests for scene in TESTS[name]() for row in scene.rows(options.rounds)]
-    print(markdown(HEADER, rows))
+    cells = [cell for name in options.tests for scene in TESTS[name]() for cell in scene.cells(options.rounds)]
+    print()
+    print(pivoted("error, µs per step", cells))
 
 
 if __name__ == "__main__":
