@@ -32,6 +32,7 @@ OTHERS = ("casadi", "data", "jax", "llvm", "model", "plant", "result", "torch")
 
 FENCE = re.compile(r"^ *```.*?^ *```", re.M | re.S)
 QUOTED = re.compile(r"`([A-Za-z_]\w*(?:\.\w+)*)(?:\([^`]*\))?`")
+MODULE = re.compile(r"`((?:\w+/)*\w+\.py)`")
 FILES = re.compile(r"\.(py|md|json|xml|urdf|png|toml|yml|so|c|h|html|npz|gif)$")
 
 
@@ -100,6 +101,21 @@ def test_names_of_ours_exist(page: Path) -> None:
     text = FENCE.sub("", page.read_text())
     names = {m[1] for m in QUOTED.finditer(text) if not FILES.search(m[1])}
     assert not sorted(filter(missing, names))
+
+
+@cache
+def modules() -> tuple[str, ...]:
+    folders = (ROOT / name for name in ("src", "tests", "benchmarks", "docs", "examples", "release"))
+    return tuple(f"/{file.relative_to(ROOT).as_posix()}" for folder in folders for file in folder.rglob("*.py"))
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page.parent.name != "extending"], ids=lambda page: str(page.relative_to(ROOT))
+)
+def test_modules_on_a_page_exist(page: Path) -> None:
+    """Check all pages but the recipes, whose modules the reader writes."""
+    names = MODULE.findall(FENCE.sub("", page.read_text()))
+    assert [name for name in names if not any(module.endswith(f"/{name}") for module in modules())] == []
 
 
 def test_names_that_do_not_exist_are_found() -> None:
