@@ -97,7 +97,7 @@ def _mechanism(report: Report) -> None:
     report.text(
         f"""The paper draws the connectivity of ASIMO Next-Generation but does not list it. Its zeros identify it: with hands
         and feet, about {ZEROS[0]} % of J and {ZEROS[1]} % of H are zero, with two additional arms and legs {ZEROS[2]} % of H.
-        Of {sum(1 for _ in distributions())} distributions of the joints of {BODIES} bodies, {len(matching())} are within half a
+        {len(matching())} of {sum(1 for _ in distributions())} distributions of the joints of {BODIES} bodies are within half a
         per cent of all three numbers. We use the only one with two fingers, arms of seven joints and legs of six ({ASIMO}; the
         additional arms have hands), with {", ".join(f"{x:.2f}" for x in three_zeros(MORE_LIMBS))} %. The percentages count
         zeros due to branches."""
