@@ -158,10 +158,15 @@ def _section5(report: Report) -> None:
         bodies, and a chain of 25 bodies."""
     )
     found = [crba_quantities(parent) for parent in MECHANISMS.values()]
-    quantities = [[", ".join(f"{x[name]}" for name in D_QUANTITIES) for x in found], [crba_formula(x) for x in found]]
-    printed = [[", ".join(f"{x[k]}" for x in D_QUANTITIES.values()) for k in (0, 1)], [*PAPER["CRBA"]]]
+    lines: dict[str, tuple[list[object], list[object]]] = {  # the paper's and ours
+        ", ".join(D_QUANTITIES): (
+            [", ".join(f"{x[k]}" for x in D_QUANTITIES.values()) for k in (0, 1)],
+            [", ".join(f"{x[name]}" for name in D_QUANTITIES) for x in found],
+        ),
+        "equation (21)": ([*PAPER["CRBA"]], [crba_formula(x) for x in found]),
+    }
     rows: list[list[object]] = []
-    for name, paper, us in zip((", ".join(D_QUANTITIES), "equation (21)"), printed, quantities, strict=True):
+    for name, (paper, us) in lines.items():
         rows += [[name, *us]] if paper == us else [[f"{name}, the paper", *paper], ["— found", *us]]
     rows.append(["our function, traced", *(ours(name)["CRBA"] for name in MECHANISMS)])
     report.table(["", *MECHANISMS], rows)
@@ -179,19 +184,21 @@ def _section6(report: Report) -> None:
     )
     report.text(
         """A division counts as a multiplication, although it takes as long as about eight. The paper assumes that sines,
-        cosines and the rotation matrix of the base are given. The last column has what our functions spend on them; the other
-        columns omit it. `ltdl` adds one reciprocal for each row except the first."""
+        cosines and the rotation matrix of the base are given; the table omits what our functions spend on them. `ltdl` adds one
+        reciprocal for each row except the first."""
     )
-    header = ["", "m, the paper", "m, ours", "%", "a, the paper", "a, ours", "%", "given, not counted"]
     rows: list[list[object]] = []
+    given: dict[str, list[str]] = {}
     for k, name in enumerate(MECHANISMS):
         functions = dynamics(robot(name))
         for what, printed in PAPER.items():
             paper, us = printed[k], ours(name)[what]
-            given = given_cost(name, functions[what]) if what in functions else "—"
+            if what in functions:
+                given.setdefault(str(given_cost(name, functions[what])), []).append(f"{name}: {what}")
             columns = (paper.m, us.m, percentage(us.m, paper.m), paper.a, us.a, percentage(us.a, paper.a))
-            rows.append([f"{name}: {what}", *columns, given])
-    report.table(header, rows)
+            rows.append([f"{name}: {what}", *columns])
+    report.table(["", "m, the paper", "m, ours", "%", "a, the paper", "a, ours", "%"], rows)
+    report.text("Omitted: " + "; ".join(f"{what} ({', '.join(names)})" for what, names in given.items()) + ".")
     off = [
         f"{what} of the {name}"
         for k, name in enumerate(MECHANISMS)
