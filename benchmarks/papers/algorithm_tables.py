@@ -75,14 +75,19 @@ def members(*names: str) -> Callable[[str], Cells]:
 
 
 def all_ways(*names: str, of: Callable[[str], Any] = robot) -> Callable[[str], Cells]:
-    """Return a column with a row for each algorithm of several functions, or for the function if it has only one."""
+    """Return a column with a row for each algorithm of several functions, or for the function if it has only one.
+
+    An algorithm with the counts of one before it has no row.
+    """
 
     def column(name: str) -> Cells:
         cells: Cells = {}
         for member in names:
             function = getattr(of(name), member)
             alone = {f"`{member}`": str(cost(function.operations))}
-            cells |= counted_ways(function, f"`{member}`, ") if len(function.alternatives) > 1 else alone
+            rows = counted_ways(function, f"`{member}`, ") if len(function.alternatives) > 1 else alone
+            first = {text.strip("*"): row for row, text in reversed(rows.items())}
+            cells |= {row: text for row, text in rows.items() if first[text.strip("*")] == row}
         return cells
 
     return column
