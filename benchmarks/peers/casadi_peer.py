@@ -30,7 +30,7 @@ import casadi
 import numpy as np
 import reach_with_casadi as reach
 from adam.casadi import KinDynComputations
-from measure import FILES, ROBOTS, machine, markdown, median_times
+from measure import FILES, ROBOTS, machine, markdown, median_times, pivoted
 
 import featherweight as fw
 from featherweight.casadi import wrap
@@ -40,7 +40,7 @@ GCC = ["gcc", "-O3", "-march=native", "-shared", "-fPIC"]
 STATES = 16  # per call, so that the overhead of Python is small
 SOLUTIONS = 3  # the median counts
 OURS, GRAPH, ADAM = "ours", "own kernels as a graph", "adam's graph"
-FUNCTIONS = ["robot", "function", "dynamics by", "operations", "µs", "µs by gcc", "time / ours", "by gcc", "error"]
+AGREE = 1e-9  # relative to the largest entry
 TRAJECTORY = ["dynamics by", "Jacobian, ms", "times ours", "Hessians", "iterations", "s", "times ours", "cost"]
 
 
@@ -163,15 +163,15 @@ def full(f: Any, results: list[Any], matrices: bool) -> Any:
     return np.concatenate(one, axis=2) if matrices else np.concatenate(one)[..., 0].T
 
 
-def functions(name: str, arm: Arm, ways: list[Way], seconds: float) -> list[list[str]]:
-    """Return the rows of forward dynamics and of its Jacobian."""
+def functions(name: str, arm: Arm, ways: list[Way], seconds: float) -> list[tuple[str, str, str]]:
+    """Return the cells of forward dynamics and of its Jacobian."""
     robot = arm.robot
     rng = np.random.default_rng(0)
     x = [robot.random_configuration(rng=rng, size=STATES), *rng.standard_normal((2, STATES, robot.nv))]
     if arm.free:
         x[2][:, :6] = 0.0  # adam's base has no force of its own
     given = {(way.by, False): way.dynamics for way in ways} | {(way.by, True): way.compiled for way in ways if way.compiled}
-    rows = []
+    cells = []
     for what in ("forward dynamics", "its Jacobian"):
         first = what == "forward dynamics"
         made = given if first else {key: f.jacobian() for key, f in given.items()}
@@ -183,12 +183,12 @@ def functions(name: str, arm: Arm, ways: list[Way], seconds: float) -> list[list
         own, ours = values[OURS, False], times[OURS, False]
         for by in (way.by for way in ways):
             error = max(float(abs(v - own).max() / abs(own).max()) for (who, _), v in values.items() if who == by)
-            pair = [times[by, False], times.get((by, True))]
-            cells = ["" if t is None else f"{1e6 * t / STATES:.2f}" for t in pair]
-            ratios = ["" if t is None or by == OURS else f"{t / ours:.1f}" for t in pair]
-            operations = "" if by == OURS else str(made[by, False].n_instructions())
-            rows.append([name, what, by, operations, *cells, *ratios, f"{error:.0e}"])
-    return rows
+            if not error < AGREE:
+                raise ArithmeticError(f"{name}, {what}: {by} differs from ours by {error:.1e}")
+            pair = [t for t in (times[by, False], times.get((by, True))) if t is not None]
+            texts = [f"{1e6 * t / STATES:.2f}" + ("" if by == OURS else f" ({t / ours:.1f})") for t in pair]
+            cells.append((f"{name}, {what}", by, ", by gcc ".join(texts)))
+    return cells
 
 
 def comparable(arm: Arm) -> Any:
@@ -241,8 +241,8 @@ def main() -> None:
         folder = Path(made)
         arms = {name: load(name, folder) for name in given.robots}
         ways = {name: ways_of(arm, folder / name) for name, arm in arms.items()}
-        rows = [row for name, arm in arms.items() for row in functions(name, arm, ways[name], given.seconds)]
-        print(markdown(FUNCTIONS, rows), end="\n\n", flush=True)
+        cells = [cell for name, arm in arms.items() for cell in functions(name, arm, ways[name], given.seconds)]
+        print(pivoted("µs (times ours)", cells), end="\n\n", flush=True)
         if "panda" in arms:
             print(markdown(TRAJECTORY, reaching(arms["panda"], ways["panda"], given.seconds)))
 
