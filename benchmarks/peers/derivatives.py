@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pinocchio as pin
 from loops import parallel_leg
-from measure import FILES, machine, markdown, median_times, pivoted
+from measure import FILES, machine, median_times, pivoted
 from pinocchio_peer import Pair
 
 import featherweight as fw
@@ -44,9 +44,7 @@ MECHANISMS: dict[str, Callable[[], fw.Description]] = {
     "parallel_leg": parallel_leg,
     "parallel_legs": lambda: parallel_leg(4),
 }
-BESIDE = ["ours [µs]", "Pinocchio [µs]", "ratio"]
-BESIDE += [f"batch: {x}" for x in ("ours [µs per state]", "Pinocchio [µs per state]", "ratio")]
-PEER_HEADER = ["robot", "derivatives of", *BESIDE]
+BESIDE = "µs per state, ours / Pinocchio"
 LARGEST = 8_000_000  # numbers in a batch's results: 64 MB; batches are shorter for large results
 AGREE = 1e-7  # relative to the largest entry; contacts may be nearly singular at random configurations
 
@@ -144,7 +142,7 @@ def difference(pair: Pair, c: Comparison, peer: Peer) -> float:
     return worst
 
 
-def peer_rows(pair: Pair, given: argparse.Namespace) -> Iterable[list[str]]:
+def peer_cells(pair: Pair, given: argparse.Namespace) -> Iterable[tuple[str, str, str]]:
     kind, feet = FEET.get(pair.name, ("weld", ()))
     peer, nobody, n = Peer(pair.model, kind, feet, HANDS[pair.name]), Peer(pin.Model()), min(pair.batch, LOOPED)
     states = [tuple(x[:, k].copy() for x in (pair.pq, pair.pv, pair.pu)) for k in range(n)]
@@ -159,13 +157,13 @@ def peer_rows(pair: Pair, given: argparse.Namespace) -> Iterable[list[str]]:
         calls = [many, looped(theirs, states), looped(empty, nothing)]
         whole, loop, entries = median_times(calls, given.seconds, given.rounds)
         each = whole / pair.batch, (loop - entries) / n
-        yield [pair.name, c.name, *compared(single), *compared(each)]
+        yield from compared(pair.name, c.name, single, each)
 
 
-def compared(times: Sequence[float]) -> list[str]:
-    """Return the cells for our time, Pinocchio's time [µs] and their ratio."""
-    ours, theirs = times
-    return [f"{1e6 * ours:.3f}", f"{1e6 * theirs:.2f}", f"{theirs / ours:.1f}"]
+def compared(robot: str, function: str, one: Sequence[float], batch: Sequence[float]) -> Iterable[tuple[str, str, str]]:
+    """Yield the cells of single calls and of a batch from our time and Pinocchio's [s per state]."""
+    for row, (ours, theirs) in ((robot, one), (f"{robot}, batch", batch)):
+        yield row, function, f"{1e6 * ours:.3f} / {1e6 * theirs:.2f}, **{theirs / ours:.1f} ×**"
 
 
 class Derived(NamedTuple):
@@ -222,18 +220,18 @@ def main() -> None:
     known = [*FILES, *MECHANISMS]
     given = arguments(__doc__, known, known, 1024)
     print(f"{machine()}; Pinocchio {pin.__version__}; batches of {given.batch} on one thread; times in µs per state\n")
-    beside: list[list[str]] = []
+    beside: list[tuple[str, str, str]] = []
     made: list[tuple[str, str, str]] = []
     for name in given.robots:
         if name in FILES:
             pair = Pair(name, given.batch)
-            beside += peer_rows(pair, given)
+            beside += peer_cells(pair, given)
             robot = pair.robot
         else:
             robot = fw.build(MECHANISMS[name]())
         made += derived_cells(name, robot, given)
     if beside:
-        print(markdown(PEER_HEADER, beside), end="\n\n")
+        print(pivoted(BESIDE, beside), end="\n\n")
     print(pivoted("µs, one call and in a batch", made))
 
 

@@ -20,7 +20,7 @@ import venv
 from collections.abc import Sequence
 from pathlib import Path
 
-from measure import FILES, ROBOTS, fresh_process, machine, markdown
+from measure import FILES, ROBOTS, fresh_process, machine, pivoted
 from simulation_models import ASSETS, HEIGHT, POSTURE, SOLES, TALOS
 
 CLONE, SECOND, WHEEL = "clone, empty cache", "clone, second process", "wheel, empty cache"
@@ -157,8 +157,10 @@ def main() -> None:
     print(f"{machine()}\n")
     with tempfile.TemporaryDirectory(prefix="featherweight-") as folder:
         wheel = with_wheel(options.wheel, Path(folder)) if options.wheel else None
-        header = ["first step with contacts", "installation", "processor time [s]", "wall time [s]"]
-        print(markdown(header, rows(options.times, wheel)))
+        cells = (
+            (scene, installation, f"{processor}, {wall}") for scene, installation, processor, wall in rows(options.times, wheel)
+        )
+        print(pivoted("first step with contacts: processor time, wall time [s]", cells))
 
 
 if __name__ == "__main__":

@@ -16,14 +16,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pinocchio as pin
 from derivatives import BESIDE, LOOPED, arguments, compared, looped, ways
-from measure import FILES, machine, markdown, median_times
+from measure import FILES, machine, median_times, pivoted
 from pinocchio_peer import Pair
 
 from featherweight.array_types import Array
 from featherweight.engine.function import CompiledFunction
 
 AGREE = 1e-9  # relative to the largest entry
-HEADER = ["robot", "function", *BESIDE]
 
 
 class Comparison(NamedTuple):
@@ -42,7 +41,7 @@ def comparisons(pair: Pair) -> Iterable[Comparison]:
     yield Comparison(robot.coriolis_matrix, pin.computeCoriolisMatrix, lambda d: d.C)
 
 
-def rows(pair: Pair, given: argparse.Namespace) -> Iterable[list[str]]:
+def cells(pair: Pair, given: argparse.Namespace) -> Iterable[tuple[str, str, str]]:
     model, data, n = pair.model, pair.data, min(pair.batch, LOOPED)
     nobody = pin.Model()
     blank = nobody.createData()
@@ -70,13 +69,13 @@ def rows(pair: Pair, given: argparse.Namespace) -> Iterable[list[str]]:
         single = median_times([one, looped(theirs, states[:1])], given.seconds, given.rounds)
         whole, loop, entries = median_times([many, looped(theirs, states), looped(empty, nothing)], given.seconds, given.rounds)
         each = whole / pair.batch, (loop - entries) / n
-        yield [pair.name, c.function.name, *compared(single), *compared(each)]
+        yield from compared(pair.name, c.function.name, single, each)
 
 
 def main() -> None:
     given = arguments(__doc__, list(FILES), ["talos_reduced", "panda"], 4096)
     print(f"{machine()}; Pinocchio {pin.__version__}; batches of {given.batch} on one thread; times in µs per state\n")
-    print(markdown(HEADER, [row for name in given.robots for row in rows(Pair(name, given.batch), given)]))
+    print(pivoted(BESIDE, (cell for name in given.robots for cell in cells(Pair(name, given.batch), given))))
 
 
 if __name__ == "__main__":
