@@ -287,6 +287,14 @@ def test_postures_of_joints_of_every_kind(kind: str) -> None:
     assert found.errors == pytest.approx([np.linalg.norm(robot.difference(found.q, wanted))], abs=1e-9)
 
 
+def test_a_result_that_keeps_all_tolerances_has_converged() -> None:
+    robot = fw.build(from_parents([-1], rng=1, joint_types=["floating"]), execution="interpreted")
+    ik, far = fw.InverseKinematics(robot, fw.FrameTask("body0", "position")), np.array([50.0, 0.0, 0.0])
+    for target in (far, far[None]):
+        found = ik.solve(target, robot.neutral(), iterations=1, restarts=0, rng=0)
+        assert np.all(found.converged) and found.errors.max() < 1e-5
+
+
 def test_a_robot_with_one_joint() -> None:
     robot = fw.build(from_parents([-1], rng=1), execution="interpreted")
     ik = fw.InverseKinematics(robot, fw.FrameTask("body0"))
