@@ -34,6 +34,21 @@ def test_an_unknown_suffix_is_refused_and_the_known_ones_are_listed(name: str) -
         assert word in str(caught.value)
 
 
+def test_a_misspelled_path_is_answered_with_the_files_that_it_resembles(tmp_path: Path) -> None:
+    (tmp_path / "quadruped.urdf").write_text(URDF)
+    (tmp_path / "quadruped.stl").write_text("")
+    for name, error in (("quadurped.urdf", FileNotFoundError), ("quadruped.xml", FileNotFoundError), ("quadruped", ModelError)):
+        with pytest.raises(error) as caught:
+            load_description(tmp_path / name)
+        assert f"; is it {str(tmp_path / 'quadruped.urdf')!r}?" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["pnda.urdf", "panda.udrf"])
+def test_a_misspelled_name_is_answered_with_the_example_robot_that_it_resembles(name: str) -> None:
+    with pytest.raises((FileNotFoundError, ModelError), match=r"is it featherweight\.example\('panda'\)\?"):
+        load_description(name)
+
+
 def test_a_new_format_is_one_line_and_a_reader(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     module = ModuleType("a_new_format")
     module.read = lambda path, options: Description(str(options), str(path), (Body("base"),), ())  # type: ignore[attr-defined]
