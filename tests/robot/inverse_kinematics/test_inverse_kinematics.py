@@ -349,6 +349,25 @@ def test_loops_are_closed_where_tasks_are_kept(name: str) -> None:
     assert one.converged and abs(robot.residual(one.q)).max(initial=0.0) < 1e-9
 
 
+@pytest.mark.parametrize("task", [fw.FrameTask("left"), fw.PostureTask(tolerance=1e-8)])
+def test_loops_may_be_redundant(task: IkTask) -> None:
+    """A second rod beside that of a parallelogram: its constraints depend on those of the first one."""
+    inertia = fw.Inertia(1.0, rotational=(0.1, 0.0, 0.0, 0.1, 0.0, 0.1))
+    bodies = [fw.Body(name, inertia) for name in ("right", "rod", "left")]
+    joints = [
+        fw.Joint("r", "revolute", None, "right", axis=(0.0, 0.0, 1.0), lower=-3.0, upper=3.0),
+        fw.Joint("s", "revolute", "right", "rod", fw.Pose(p=(1.0, 0.0, 0.0)), (0.0, 0.0, 1.0), lower=-3.0, upper=3.0),
+        fw.Joint("l", "revolute", None, "left", fw.Pose(p=(0.0, 1.0, 0.0)), (0.0, 0.0, 1.0), lower=-3.0, upper=3.0),
+    ]
+    ends = (fw.Pose(p=(0.0, 1.0, 0.0)), fw.Pose(p=(1.0, 0.0, 0.0)))
+    loops = [fw.Loop(name, fw.LoopType.REVOLUTE, "rod", "left", *ends) for name in ("first", "second")]
+    robot = fw.build(fw.describe(bodies, joints, loops=loops))
+    wanted = robot.random_configuration(rng=0, size=20)
+    targets = robot.frame_placement("left")(wanted) if isinstance(task, fw.FrameTask) else wanted
+    found = fw.InverseKinematics(robot, task).solve(targets, rng=0)
+    assert found.converged.all() and abs(robot.residual(found.q)).max() < 1e-10
+
+
 def test_loops_are_closed_where_tasks_cannot_be_kept() -> None:
     robot = fw.build(MECHANISMS["four_bar"]())
     assert isinstance(robot, fw.ClosedRobot)
