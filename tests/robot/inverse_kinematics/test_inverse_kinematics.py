@@ -365,6 +365,7 @@ def test_loops_may_be_redundant(task: IkTask) -> None:
     wanted = robot.random_configuration(rng=0, size=20)
     targets = robot.frame_placement("left")(wanted) if isinstance(task, fw.FrameTask) else wanted
     found = fw.InverseKinematics(robot, task).solve(targets, rng=0)
+    assert isinstance(robot, fw.ClosedRobot)
     assert found.converged.all() and abs(robot.residual(found.q)).max() < 1e-10
 
 
