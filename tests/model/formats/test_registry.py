@@ -13,6 +13,7 @@ import featherweight
 from featherweight import Body, Description, ModelError
 from featherweight.model.formats import registry
 from featherweight.model.formats.registry import Format, load_description
+from featherweight.robots import example_files
 
 URDF = '<robot name="r"><link name="base"/></robot>'
 SDF = '<sdf version="1.9"><model name="r"><link name="base"/></model></sdf>'
@@ -44,7 +45,10 @@ def test_a_misspelled_path_is_answered_with_the_files_that_it_resembles(tmp_path
 
 
 @pytest.mark.parametrize("name", ["pnda.urdf", "panda.udrf"])
-def test_a_misspelled_name_is_answered_with_the_example_robot_that_it_resembles(name: str) -> None:
+def test_a_misspelled_name_is_answered_with_the_example_robot_that_it_resembles(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(example_files, "example_names", lambda: ["panda", "ur5_robot"])
     with pytest.raises((FileNotFoundError, ModelError), match=r"is it featherweight\.example\('panda'\)\?"):
         load_description(name)
 
