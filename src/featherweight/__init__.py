@@ -256,6 +256,7 @@ for _name, _packages in _EXTRAS.items():
         __all__.remove(_name)
 
 
+register("load.example", f"{__name__}.robots.example_files", "example_names")
 register("Description.decomposed", f"{__name__}.collision.decomposing", "decomposed")
 register("Simulation.view", f"{__name__}.viewer", "view")
 register("Simulation.render", f"{__name__}.viewer", "SimulationPictures")

@@ -10,7 +10,17 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from featherweight import ModelWarning, NotDefinedError, Shape, ShapeType, Simulation, build, describe
+from featherweight import (
+    FrameTask,
+    InverseKinematics,
+    ModelWarning,
+    NotDefinedError,
+    Shape,
+    ShapeType,
+    Simulation,
+    build,
+    describe,
+)
 from featherweight.model.description import Description
 from featherweight.model.expansion import build_model
 from featherweight.model.generators import random_tree
@@ -320,6 +330,11 @@ def test_a_robot_that_cannot_move_has_frames(execution: str) -> None:
     assert robot.mass_matrix([]).shape == (0, 0)
     with pytest.raises(NotDefinedError, match="Simulation needs a joint that moves"):
         Simulation(robot)
+    if execution != "rolled":
+        with pytest.raises(NotDefinedError, match="InverseKinematics needs a joint that moves"):
+            InverseKinematics(robot, FrameTask("b"))
+    with pytest.raises(NotDefinedError, match="solve_mass_matrix needs a joint that moves"):
+        robot.solve_mass_matrix([], np.zeros((0, 2)))
     with pytest.raises(ModelError, match=r"no joint of the robot moves.*floating"):
         build_model(described(weld("a", "b")), strict=True)
     assert build_model(described(weld("a", "b")), "floating").nv == 6

@@ -48,3 +48,10 @@ def test_random_configurations_are_within_them() -> None:
     robot = fw.build(fw.robots.jvrc1(), base="floating")
     q = robot.random_configuration(rng=0, size=200)
     assert (q >= robot.lower).all() and (q <= robot.upper).all()
+
+
+def test_random_configurations_keep_followers_within_their_limits() -> None:
+    leader, follower = joint("leader", "base", lower=-2.0, upper=2.0), joint("follower", "after_leader", lower=-1.0, upper=1.0)
+    robot = fw.build(chain(leader, follower, couplings=[Coupling("gear", "follower", (("leader", (-4.0,)),))]))
+    q = robot.random_configuration(rng=0, size=200)
+    assert abs(q).max() <= 0.25

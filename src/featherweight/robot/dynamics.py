@@ -103,6 +103,7 @@ def solve_mass_matrix(robot: System, q: npt.ArrayLike, B: npt.ArrayLike) -> Arra
         J = robot.frame_jacobian("hand", q)
         mobility = J @ robot.solve_mass_matrix(q, J.T)  # (6, 6)
     """
+    robot.require_motion("solve_mass_matrix")
     if type(B) is not np.ndarray or B.dtype.kind != "f":
         B = np.asarray(argument("solve_mass_matrix: B", B, ARRAY))
     if B.ndim < 2 or B.shape[-2] != robot.nv:

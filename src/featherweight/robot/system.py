@@ -539,10 +539,14 @@ class System(SuggestsNames):
         self.require_masses_of(program)
         return CompiledFunction(program, self.execution, algorithm)
 
-    def require_dynamics(self, what: str) -> None:
-        """Raise NotDefinedError, a ValueError, if no joint moves, or if joints move links without moving any mass."""
+    def require_motion(self, what: str) -> None:
+        """Raise NotDefinedError, a ValueError, if no joint moves."""
         if not self.model.joints:
             raise NotDefinedError(f'{self.name}: {what} needs a joint that moves; load a flying robot with base="floating"')
+
+    def require_dynamics(self, what: str) -> None:
+        """Raise NotDefinedError, a ValueError, if no joint moves, or if joints move links without moving any mass."""
+        self.require_motion(what)
         if self.model.massless:
             raise NotDefinedError(
                 f"{self.name}: {what} needs the masses of all moving links; these have none: {listed(self.model.massless)}. "

@@ -36,6 +36,14 @@ def example(name: str) -> Path:
     return path
 
 
+def example_names() -> list[str]:
+    """Return the names of example robots; none without the package."""
+    try:
+        return [x for x in _files() if not x.endswith(KINDS)]
+    except ImportError:
+        return []
+
+
 def _unknown(name: str, known: list[str]) -> str:
     from .. import robots
 

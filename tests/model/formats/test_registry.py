@@ -13,6 +13,7 @@ import featherweight
 from featherweight import Body, Description, ModelError
 from featherweight.model.formats import registry
 from featherweight.model.formats.registry import Format, load_description
+from featherweight.robots import example_files
 
 URDF = '<robot name="r"><link name="base"/></robot>'
 SDF = '<sdf version="1.9"><model name="r"><link name="base"/></model></sdf>'
@@ -32,6 +33,24 @@ def test_an_unknown_suffix_is_refused_and_the_known_ones_are_listed(name: str) -
         load_description(name)
     for word in (name, "unknown suffix", *(suffix for entry in registry.FORMATS for suffix in entry.suffixes)):
         assert word in str(caught.value)
+
+
+def test_a_misspelled_path_is_answered_with_the_files_that_it_resembles(tmp_path: Path) -> None:
+    (tmp_path / "quadruped.urdf").write_text(URDF)
+    (tmp_path / "quadruped.stl").write_text("")
+    for name, error in (("quadurped.urdf", FileNotFoundError), ("quadruped.xml", FileNotFoundError), ("quadruped", ModelError)):
+        with pytest.raises(error) as caught:
+            load_description(tmp_path / name)
+        assert f"; is it {str(tmp_path / 'quadruped.urdf')!r}?" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["pnda.urdf", "panda.udrf"])
+def test_a_misspelled_name_is_answered_with_the_example_robot_that_it_resembles(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(example_files, "example_names", lambda: ["panda", "ur5_robot"])
+    with pytest.raises((FileNotFoundError, ModelError), match=r"is it featherweight\.example\('panda'\)\?"):
+        load_description(name)
 
 
 def test_a_new_format_is_one_line_and_a_reader(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

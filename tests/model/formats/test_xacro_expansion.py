@@ -160,6 +160,7 @@ HOSTILE = {
     "damaged": ("<link", ["not an XML file"]),
     "long": (f"<link name='${{{'x' * 100_000}}}'/>", ["name 'xxx"]),
     "nothing left": ("", ["no link"]),
+    "macros alone": ('<xacro:macro name="arm"><link name="a"/></xacro:macro>', ["only macros (arm)", "that includes it"]),
 }
 
 

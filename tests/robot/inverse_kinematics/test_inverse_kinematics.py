@@ -287,6 +287,14 @@ def test_postures_of_joints_of_every_kind(kind: str) -> None:
     assert found.errors == pytest.approx([np.linalg.norm(robot.difference(found.q, wanted))], abs=1e-9)
 
 
+def test_a_result_that_keeps_all_tolerances_has_converged() -> None:
+    robot = fw.build(from_parents([-1], rng=1, joint_types=["floating"]), execution="interpreted")
+    ik, far = fw.InverseKinematics(robot, fw.FrameTask("body0", "position")), np.array([50.0, 0.0, 0.0])
+    for target in (far, far[None]):
+        found = ik.solve(target, robot.neutral(), iterations=1, restarts=0, rng=0)
+        assert np.all(found.converged) and found.errors.max() < 1e-5
+
+
 def test_a_robot_with_one_joint() -> None:
     robot = fw.build(from_parents([-1], rng=1), execution="interpreted")
     ik = fw.InverseKinematics(robot, fw.FrameTask("body0"))
@@ -339,6 +347,26 @@ def test_loops_are_closed_where_tasks_are_kept(name: str) -> None:
     assert abs(robot.frame_placement(frame)(q)[:, :3, 3] - wanted[found.converged]).max() < 1e-6
     one = ik.solve(wanted[0], rng=1)
     assert one.converged and abs(robot.residual(one.q)).max(initial=0.0) < 1e-9
+
+
+@pytest.mark.parametrize("task", [fw.FrameTask("left"), fw.PostureTask(tolerance=1e-8)])
+def test_loops_may_be_redundant(task: IkTask) -> None:
+    """A second rod beside that of a parallelogram: its constraints depend on those of the first one."""
+    inertia = fw.Inertia(1.0, rotational=(0.1, 0.0, 0.0, 0.1, 0.0, 0.1))
+    bodies = [fw.Body(name, inertia) for name in ("right", "rod", "left")]
+    joints = [
+        fw.Joint("r", "revolute", None, "right", axis=(0.0, 0.0, 1.0), lower=-3.0, upper=3.0),
+        fw.Joint("s", "revolute", "right", "rod", fw.Pose(p=(1.0, 0.0, 0.0)), (0.0, 0.0, 1.0), lower=-3.0, upper=3.0),
+        fw.Joint("l", "revolute", None, "left", fw.Pose(p=(0.0, 1.0, 0.0)), (0.0, 0.0, 1.0), lower=-3.0, upper=3.0),
+    ]
+    ends = (fw.Pose(p=(0.0, 1.0, 0.0)), fw.Pose(p=(1.0, 0.0, 0.0)))
+    loops = [fw.Loop(name, fw.LoopType.REVOLUTE, "rod", "left", *ends) for name in ("first", "second")]
+    robot = fw.build(fw.describe(bodies, joints, loops=loops))
+    wanted = robot.random_configuration(rng=0, size=20)
+    targets = robot.frame_placement("left")(wanted) if isinstance(task, fw.FrameTask) else wanted
+    found = fw.InverseKinematics(robot, task).solve(targets, rng=0)
+    assert isinstance(robot, fw.ClosedRobot)
+    assert found.converged.all() and abs(robot.residual(found.q)).max() < 1e-10
 
 
 def test_loops_are_closed_where_tasks_cannot_be_kept() -> None:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from ..contact.operational_space.dense_factors import dot, factorize, is_zero, solve
 
-NULL = 1e-13  # ν for rows of weight one, above rounding, for dependent rows; C x is off by ν/λ of the remaining e
+NULL = 1e-13  # ν relative to the diagonal, above rounding, for dependent rows; C x is off by this over λ of the remaining e
 
 
 class Level(NamedTuple):
@@ -35,7 +35,7 @@ def prioritized_step(n: int, levels: list[Level]) -> list[Any]:
     """Return d (n)."""
     d = [0.0] * n
     C: list[list[Any]] = []
-    nulls: list[float] = []
+    weights: list[float] = []
     for level in levels:
         left = [x - dot(row, d) for x, row in zip(level.e, level.A, strict=True)]
         single = [sum(not is_zero(x) for x in row) == 1 for row in level.A]
@@ -46,14 +46,15 @@ def prioritized_step(n: int, levels: list[Level]) -> list[Any]:
         S = [*C, *A]
         wanted = [x - dot(row, x0) for x, row in zip([0.0] * len(C) + e, S, strict=True)]
         scaled = [[x * y for x, y in zip(row, inverse, strict=True)] for row in S]
-        added = [*nulls, *[s] * len(A)]
-        G = [[dot(S[i], scaled[j]) + (added[i] if i == j else 0.0) for j in range(i + 1)] for i in range(len(S))]
+        G = [[dot(S[i], scaled[j]) for j in range(i + 1)] for i in range(len(S))]
+        for i in range(len(S)):
+            G[i][i] = G[i][i] + (NULL * (weights[i] + G[i][i]) if i < len(C) else s)
         L, reciprocal = factorize(len(S), G)
         y = solve(len(S), L, reciprocal, wanted)
         for j in range(n):
             d[j] = d[j] + x0[j] + dot([row[j] for row in scaled], y)
         C += level.A
-        nulls += [NULL * level.weight] * len(level.A)
+        weights += [level.weight] * len(level.A)
     return d
 
 

@@ -7,6 +7,7 @@ those in the format's line that the caller gave. The reader's module is imported
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -14,6 +15,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...checks import argument, one_of
+from ...names import close_to
+from ...providers import provided
 from ..description import Description
 from ..types import ModelError
 from .unsupported import MIMIC, REPORT, UNSUPPORTED, reading, tolerate
@@ -80,6 +83,8 @@ def load_description(
 
     source = open_source(given, folder, Packages.of(package_path))
     with reading(options.pop("unsupported", REPORT)) as notes:
+        if source.text is None and not os.path.lexists(source.name):
+            raise _missing(source)
         if xacro_args is not None or source.suffix == XACRO:
             from .xacro_expansion import expanded
 
@@ -94,13 +99,40 @@ def _format_of_path(source: RobotSource) -> Format:
     for format in FORMATS:
         if source.suffix in format.suffixes:
             return _by_root(source, format)
+    raise _unknown_suffix(source)
+
+
+def _missing(source: RobotSource) -> Exception:
+    """Return the error for a file that does not exist, with the files and the example robots that its name resembles."""
+    folder, name = os.path.split(source.name)
+    suffixes = {XACRO, *(suffix for format in FORMATS for suffix in format.suffixes)}
+    files = [x for x in sorted(_names_in(folder)) if os.path.splitext(x)[1].lower() in suffixes]
+    stem, stems = os.path.splitext(name)[0], [os.path.splitext(x)[0] for x in files]
+    close = close_to(stem, stems)
+    near = [repr(os.path.join(folder, file)) for file, x in zip(files, stems, strict=True) if x in close]
+    if not folder and not near:
+        near = [f"featherweight.example({x!r})" for x in close_to(stem, provided("load.example")())]
+    hint = f"; is it {' or '.join(near)}?" if near else ""
+    if source.suffix not in suffixes:
+        return ModelError(f"{_unknown_suffix(source)}{hint}")
+    return FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT) + hint, source.name)
+
+
+def _names_in(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder or os.curdir)
+    except OSError:
+        return []
+
+
+def _unknown_suffix(source: RobotSource) -> ModelError:
     if source.suffix in PACKED:
-        raise ModelError(f"{source.name}: a compressed file; unpack it, and name the file in it")
+        return ModelError(f"{source.name}: a compressed file; unpack it, and name the file in it")
     known = [f"{' or '.join(format.suffixes)} ({format.name})" for format in FORMATS]
     name, suffix = source.name[-300:], source.suffix[:20]
     example = "" if suffix else "; featherweight.example returns the paths of example robots by name"
     read = f"{', '.join(known)}, {XACRO}, or XML text"
-    raise ModelError(f"{name}: unknown suffix {suffix!r}; a robot is read from {read}{example}")
+    return ModelError(f"{name}: unknown suffix {suffix!r}; a robot is read from {read}{example}")
 
 
 def _by_root(source: RobotSource, format: Format) -> Format:

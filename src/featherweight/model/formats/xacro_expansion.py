@@ -19,6 +19,7 @@ from typing import Any
 from defusedxml import minidom as safe_minidom  # type: ignore[import-untyped, unused-ignore]
 
 from ...extras import install_command
+from ...names import listed
 from ..editing.notes import warn_caller
 from ..files import read_regular, require_regular
 from ..types import ModelError
@@ -60,6 +61,7 @@ def expanded(source: RobotSource, arguments: Mapping[str, Any]) -> RobotSource:
     text = None
     while text is None:
         document = _document(source.content(), source.name)
+        macros = [element.getAttribute("name") for element in document.getElementsByTagName("xacro:macro")]
         for element in [e for macro in unknown_macros for e in document.getElementsByTagName(macro)]:
             element.parentNode.removeChild(element)
         with _LOCK, _our_own(xacro, substitution_args, source, warned):
@@ -75,6 +77,8 @@ def expanded(source: RobotSource, arguments: Mapping[str, Any]) -> RobotSource:
                 with excused("left out"):
                     raise _refusal(xacro, error, source) from error
                 unknown_macros[tag[1]] = None
+    if macros and not document.getElementsByTagName("link"):
+        raise ModelError(f"{source}: it has no link, only macros ({listed(macros)}); load the file that includes it")
     for message in warned:
         warn_caller(f"{source}: xacro: {message}")
     if unknown := taken.given - taken.asked:

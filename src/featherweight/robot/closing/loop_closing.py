@@ -43,8 +43,10 @@ class LoopClosing:
 
     @cached_property
     def coordinates(self) -> Joints:
-        """Coordinates of the joints in q."""
-        return Joints(self._loops.coordinates)
+        """Coordinates of the joints in q, whose limits include those of joints that follow them in proportion."""
+        lower, upper = self.robot.lower.tolist(), self.robot.upper.tolist()
+        each = ((c, c.q.start) for c in self._loops.coordinates)
+        return Joints(c._replace(lower=lower[k], upper=upper[k]) if c.type.nv == 1 else c for c, k in each)
 
     def neutral(self) -> Array:
         """Return a closed configuration (nq,) near that with every joint at zero. Raises ValueError if there is none."""

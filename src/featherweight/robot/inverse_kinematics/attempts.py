@@ -181,7 +181,7 @@ class Search:
     def _polish(self, left: Array) -> None:
         """Reduce the errors of the best attempts at unsolved problems to a local minimum."""
         if len(left):
-            self.best[left] = polished(self.iterate, self.best[left], self.targets[left])
+            self.best[left], self.solved[left] = polished(self.iterate, self.best[left], self.targets[left], self.limits.rest)
 
 
 def _rank(numbers: Array) -> Array:
@@ -193,15 +193,17 @@ def _rank(numbers: Array) -> Array:
     return rank
 
 
-def polished(iterate: Iteration, q: Array, targets: Array) -> Array:
-    """Return the best configurations found by further iterations."""
+def polished(iterate: Iteration, q: Array, targets: Array, rest: float) -> tuple[Array, Array]:
+    """Return the best configurations found by further iterations, and whether they are solutions."""
     best, least, caution = q.copy(), np.full(len(q), np.inf), Caution(len(q))
+    solved = np.zeros(len(q), dtype=bool)
     for _ in range(POLISHING):
-        ahead, _, _, cost, move = iterate(q, targets, caution.values)
+        ahead, miss, _, cost, move = iterate(q, targets, caution.values)
         caution.see(q, ahead)
         better = cost < least
         best[better], least[better] = q[better], cost[better]
+        solved[better] = ((miss <= 1.0) & (move <= rest))[better]
         if not (move > POLISHED).any():
             break
         q = ahead
-    return best
+    return best, solved

@@ -123,6 +123,7 @@ class InverseKinematics(SuggestsNames):
     def __init__(self, robot: Robot, tasks: Annotated[IkTask | Iterable[IkTask], CHECKED_LATER]) -> None:
         if robot.execution == "rolled":
             raise ValueError(f"{robot.name}: inverse kinematics needs traced functions; rolled is not offered")
+        robot.require_motion("InverseKinematics")
         self.robot = robot
         self.tasks = checked_tasks(tasks)
         self._alone = isinstance(tasks, IkTask)

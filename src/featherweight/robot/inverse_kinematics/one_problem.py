@@ -66,9 +66,9 @@ def solve_one(w: OneProblem, begin: int, end: int) -> int:
         keep_smaller(w)
     if end < w.counts[ATTEMPTS]:
         return UNFINISHED
-    polish(w)
+    solved = polish(w)
     write_result(w)
-    return NOT_CONVERGED
+    return CONVERGED if solved else NOT_CONVERGED
 
 
 def write_within(w: OneProblem, q: Vector, into: Vector) -> None:
@@ -118,24 +118,29 @@ def adapt_caution(w: OneProblem, has_last: bool, least: float) -> None:
         w.numbers[CAUTION] = max(LESS * w.numbers[CAUTION], least)
 
 
-def keep_smaller(w: OneProblem) -> None:
-    """Store q as the best one if it has the smallest cost so far."""
-    if w.measures[COST] < w.numbers[SMALLEST]:
+def keep_smaller(w: OneProblem) -> bool:
+    """Store q as the best one if it has the smallest cost so far; return whether it has."""
+    smaller = w.measures[COST] < w.numbers[SMALLEST]
+    if smaller:
         w.numbers[SMALLEST] = w.measures[COST]
         w.best[:] = w.q
+    return smaller
 
 
-def polish(w: OneProblem) -> None:
-    """Reduce the errors of the best q by further iterations."""
+def polish(w: OneProblem) -> bool:
+    """Reduce the errors of the best q by further iterations; return whether the result is a solution."""
     w.q[:] = w.best
     w.numbers[CAUTION], w.numbers[SMALLEST] = 1.0, inf
+    solved = False
     for count in range(POLISHING):
         call_machine(w.iterate)
         adapt_caution(w, count > 0, LEAST)
-        keep_smaller(w)
+        if keep_smaller(w):
+            solved = w.measures[MISS] <= 1.0 and w.measures[STEP] <= w.rest
         if not w.measures[STEP] > POLISHED:
             break
         w.q[:] = w.ahead
+    return solved
 
 
 def write_result(w: OneProblem) -> None:

@@ -463,6 +463,7 @@ BOMB = '<!DOCTYPE m [<!ENTITY a "aaaa">]><mujoco model="&a;"/>'
         ('<mujoco><worldbody><body name="a', "cut short"),
         ("", "not an XML file"),
         ("<html/>", "<html>, not <mujoco>"),
+        ("<mujocoinclude/>", "load the file that includes this one"),
         (BOMB, "entities"),
     ],
 )

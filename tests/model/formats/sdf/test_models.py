@@ -265,7 +265,13 @@ def test_a_few_files_cannot_include_millions(models: Path) -> None:
 def test_includes_that_are_not_found_may_be_left_out(models: Path) -> None:
     d = load_description(including("model://none"), folder=models)
     assert [b.name for b in d.bodies] == ["palm", "finger"]
-    assert dict(d.unused) == {"not supported, and left out": "<include> of 'model://none'"}
+    assert dict(d.unused) == {"not supported, and left out": "<include> of 'model://none', which is not found"}
+
+
+def test_a_file_of_missing_includes_names_them(models: Path) -> None:
+    text = sdf('<world name="w"><include><uri>model://none</uri></include></world>')
+    with pytest.raises(ModelError, match=r"no link in it, as it leaves out <include> of 'model://none', which is not found"):
+        load_description(text, folder=models)
 
 
 def test_relative_names_of_text_need_a_folder() -> None:

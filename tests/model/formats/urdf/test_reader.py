@@ -289,6 +289,22 @@ def test_a_missing_file_is_reported_as_such(tmp_path: Path) -> None:
         load_description(tmp_path / "nowhere.urdf")
 
 
+def test_the_world_may_be_a_parent_without_a_link() -> None:
+    """Drake's and Gazebo's files have such joints. Compare with Pinocchio's reading of the file with the link."""
+    joints = '<joint name="weld" type="fixed"><parent link="world"/><child link="base"/><origin xyz="0 1 0"/></joint>'
+    joints += ARM.replace("</joint>", '<limit lower="-1" upper="1" effort="1" velocity="1"/></joint>')
+    text = f'<robot name="r">{{}}{LINKS}{joints}</robot>'
+    model = pinocchio.buildModelFromXML(text.format('<link name="world"/>'))
+    with pytest.warns(ModelWarning, match="link 'world' is a parent, and not defined, taken as a link fixed to the world"):
+        robot = build(read(text.format("")))
+    q = np.array([0.3])
+    data = model.createData()
+    pinocchio.forwardKinematics(model, data, q)
+    np.testing.assert_allclose(robot.frame_placement("arm")(q), data.oMi[1].homogeneous, atol=1e-15)
+    with pytest.raises(ModelError, match="'world' is a parent, and not defined; define it"):
+        read(text.format(""), unsupported="raise")
+
+
 # --- a collection of real robots
 
 ODD = {  # real files that Pinocchio reads

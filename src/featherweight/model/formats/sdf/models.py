@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 from xml.etree.ElementTree import Element, SubElement
 
+from ....names import listed
 from ...types import ModelError
 from ..geometry import SCHEME, local_path
 from ..packages import package_of
@@ -91,7 +92,10 @@ class Models:
         self._place_joints()
         self.frames.check()
         if not self.links:
-            raise ModelError(f"{file.name}: there is no link in it; give it a <model> with at least one <link>")
+            without, remedy = listed(self._unsupported.left_out), "give it a <model> with at least one <link>"
+            if without:
+                raise ModelError(f"{file.name}: there is no link in it, as it leaves out {without}; find these, or {remedy}")
+            raise ModelError(f"{file.name}: there is no link in it; {remedy}")
 
     def _read(self, element: Element, scope: Scope, where: str) -> list[str]:
         """Read the elements of a world or a model; returns the names of links, and of models after them."""
@@ -185,7 +189,7 @@ class Models:
                 remedy = scope.file.packages.not_found(package[0], scope.file.folder)
             elif scope.file.folder is None:
                 remedy = "the name is relative, but the text has no folder: pass folder="
-            self._unsupported.refuse(where, f"it is not found: {remedy}", "remove it")
+            self._unsupported.refuse(f"{where}, which is not found", remedy, "remove it")
             return []
         self._included += 1
         if path in self._including or self._included > MOST_INCLUDES:

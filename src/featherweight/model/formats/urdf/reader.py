@@ -14,7 +14,7 @@ from xml.etree.ElementTree import Element
 
 from ....names import listed
 from ...description import Description
-from ...types import LARGEST, Actuator, Body, Inertia, Joint, JointType, ModelError
+from ...types import LARGEST, WORLD, Actuator, Body, Inertia, Joint, JointType, ModelError
 from ..robot_numbers import ZeroVectorError, inertia_at, ordered_limits, unused_inertias
 from ..robot_source import RobotSource
 from ..unsupported import FOLLOW, INDEPENDENT, REFUSE, excused, nonnegative, tolerate, unused_integrator
@@ -96,6 +96,9 @@ def _read(file: RobotSource, robot: Element, mimic: str) -> Description:
     bodies = tuple(Body(name, _inertia(link, f"{source}: link '{name}'")) for name, link in links.items())
     joints = tuple(_joint(name, joint, f"{source}: joint '{name}'") for name, joint in joint_elements.items())
     joints = _one_parent(joints, source)
+    if WORLD not in links and any(joint.parent == WORLD for joint in joints):  # Drake and Gazebo define it themselves
+        tolerate(source, f"link '{WORLD}' is a parent, and not defined", "define it", "taken as a link fixed to the world")
+        bodies, links = (Body(WORLD), *bodies), {WORLD: Element("link", name=WORLD), **links}
     if left_out := _require_one_tree(list(links), joints, source):
         bodies = tuple(body for body in bodies if body.name not in left_out)
         joints = tuple(joint for joint in joints if joint.child not in left_out)

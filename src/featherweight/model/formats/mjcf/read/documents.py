@@ -61,6 +61,8 @@ class Documents:
         root, origins = _expanded(file, chain)
         kind = root.tag.lower()
         if len(chain) == 1 and root.tag != "mujoco":
+            if kind == "mujocoinclude":
+                raise ModelError(f"{file.name}: <{root.tag}>, a part of other MJCF files; load the file that includes this one")
             problem = f"the root element is <{root.tag}>, not <mujoco>, so that this is not an MJCF file"
             raise ModelError(f"{file.name}: {problem}; give the file the suffix of its format (.urdf), or give its text")
         if kind not in ("mujoco", "robot"):
