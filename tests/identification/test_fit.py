@@ -398,10 +398,10 @@ def assert_slopes_are_differences(shooting: Shooting, q: Floats, v: Floats) -> N
     """Compare the normal equations from slopes of steps with those of perturbed motions, for windows that start in a motion."""
     x, first = shooting.unknowns.field("initial"), shooting.windows.first
     starts, places = Starts(q[first], v[first]), shooting.places(x)
-    _, motion = shooting.predicted(x, starts, places, x)
-    exact = shooting.grams(x, starts, motion, places)
+    residuals, motion = shooting.predicted(x, starts, places, x)
+    exact = shooting.grams(x, starts, motion, places, residuals)
     shooting.by_equations = False
-    near = shooting.grams(x, starts, motion, places)
+    near = shooting.grams(x, starts, motion, places, residuals)
     for name in shooting.sources:
         a, b = exact.sums[name].sum(axis=(0, 1)), near.sums[name].sum(axis=(0, 1))
         size = np.sqrt(np.diagonal(b)) + 1e-6

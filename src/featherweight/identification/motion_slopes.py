@@ -31,12 +31,13 @@ from .unknowns import LATENCY, Unknowns
 DIFFERENCE = 1e-5  # of unknowns, relative to their scale
 AXES = {JointType.FLOATING: 3, JointType.PLANAR: 2}  # numbers of linear velocities
 TURN = 1e-6  # [rad, m] difference of configurations
+ONE_THREAD = 250_000  # products of numbers up to which OpenBLAS multiplies on one thread: starting threads takes longer
 
 
 class StepSlopes(NamedTuple):
     """Derivatives of steps: by the state before, A (n, 2 nv, 2 nv), by joint forces, B (n, 2 nv, nv), and by unknowns.
 
-    The latter are B times those of joint forces, which `forces` returns for some steps, plus D (n, 2 nv, q) of unknowns that
+    The latter are B times those of joint forces, which `forces` writes for some steps, plus D (n, 2 nv, q) of unknowns that
     are no forces. With a step h > 0, only the rows of velocities v+ (n, nv, .) are there, and positions are q+ = q + h v+.
     """
 
@@ -44,7 +45,7 @@ class StepSlopes(NamedTuple):
     B: Array
     D: Array
     others: Integers  # (q,) numbers of the unknowns of D
-    forces: Callable[[slice], Array]  # (k, nv, p)
+    forces: Callable[[slice, Array], None]  # (k, nv, p)
     h: float
 
 
@@ -107,14 +108,14 @@ def _ends(sim: Simulation, before: tuple[Matrix, Matrix], inputs: Mapping[str, A
 def _force_slopes(
     sim: Simulation, unknowns: Unknowns, x: Vector, before: tuple[Matrix, Matrix], after: tuple[Matrix, Matrix],
     inputs: Mapping[str, Any],
-) -> Callable[[slice], Array]:  # fmt: skip
-    """Return the function of steps that returns the joint forces (k, nv, p) that a change of the unknowns replaces.
+) -> Callable[[slice, Array], None]:  # fmt: skip
+    """Return the function that writes the joint forces (k, nv, p) of some steps that a change of the unknowns replaces.
 
     They are zero for unknowns that are no forces. `sim` has differentiated the steps.
     """
     robot, (n, nv), columns = sim.robot, before[1].shape, unknowns.inertial
     if not unknowns.as_forces.any():
-        return lambda some: np.zeros((some.stop - some.start, nv, len(x)))
+        return lambda some, F: F.fill(0.0)
     dry, limits = sim.differentiated_joint_forces if unknowns.rub or unknowns.scale_friction else np.zeros((2, n, nv))
     u = velocity_of_step(robot, before, after, sim.dt)
     a = (u - before[1]) / sim.dt
@@ -122,18 +123,25 @@ def _force_slopes(
     by_parameters = np.ascontiguousarray(unknowns.inertial_slopes(x)[:, columns])
     gains = [k for _, k in unknowns.gains if unknowns.as_forces[k]] if "control" in inputs else []
 
-    def forces(some: slice) -> Array:
-        F = unknowns.force_slopes(x, u[some], a[some], dry[some], limits[some], compliance)
+    def write(some: slice, F: Array) -> None:
+        unknowns.write_force_slopes(F, x, u[some], a[some], dry[some], limits[some], compliance)
         if len(columns):
             Y = np.asarray(robot.inverse_dynamics_regressor(before[0][some], before[1][some], a[some]))
-            F[..., columns] -= Y @ by_parameters
+            F[..., columns] -= _product(Y.reshape(-1, len(by_parameters)), by_parameters).reshape(*F.shape[:2], -1)
         for velocity, k in unknowns.drives:
             F[:, velocity, k] = inputs["tau"][some, velocity] / x[k] if "tau" in inputs else 0.0
         if gains:
             F[..., gains] = unknowns.drive_slopes(x, before[0][some], before[1][some], inputs["control"][some])
-        return F
 
-    return forces
+    return write
+
+
+def _product(A: Matrix, B: Matrix) -> Matrix:
+    """Return A B, on one thread."""
+    found, rows = np.empty((len(A), B.shape[1])), max(1, ONE_THREAD // B.size)
+    for i in range(0, len(A), rows):
+        np.matmul(A[i : i + rows], B, out=found[i : i + rows])
+    return found
 
 
 def velocity_of_step(robot: Robot, before: tuple[Matrix, Matrix], after: tuple[Matrix, Matrix], h: float) -> Matrix:
@@ -200,7 +208,7 @@ class MotionSlopes:
         numbers = aligned_numbers(((steps + 1) * s + steps * nv) * width + steps * rows * (s + nv))
         made = numbers[: (steps + 1) * s * width].reshape(steps + 1, s, width)
         rest = numbers[made.size :]
-        self._forces = rest[: steps * nv * width].reshape(steps, nv, width)[..., s:]
+        self._forces = rest[: steps * nv * width].reshape(steps, nv, width)[..., s : columns - 1]
         self._factors = rest[steps * nv * width :].reshape(steps, rows, s + nv)
         self._made, self._columns = made, columns
         self._table = Table(_Window(numbers, steps, s, rows, nv, width, slopes.h))
@@ -219,8 +227,7 @@ class MotionSlopes:
             self._made[1:, s - rows :, s + slopes.others] = slopes.D[some]
         np.negative(slopes.A[some], out=self._factors[..., :s])
         np.negative(slopes.B[some], out=self._factors[..., s:])
-        F = slopes.forces(some)
-        self._forces[..., : F.shape[-1]] = F
+        slopes.forces(some, self._forces)
         self._run(self._table.address)
         return self._made[..., : self._columns]
 

@@ -457,27 +457,37 @@ class Unknowns:
         ahead, behind = (self.inertial_parameters(x + s * np.diag(small)).reshape(len(x), -1) for s in (1.0, -1.0))
         return np.asarray(((ahead - behind) / (2.0 * small[:, None])).T)
 
-    def force_slopes(self, x: Vector, v: Matrix, a: Matrix, dry: Matrix, limits: Matrix, compliance: Matrix) -> Array:
-        """Return the derivatives (robots, nv, p) of joint forces by unknowns that act at joints.
+    def write_force_slopes(
+        self, found: Array, x: Vector, v: Matrix, a: Matrix, dry: Matrix, limits: Matrix, compliance: Matrix
+    ) -> None:
+        """Write the derivatives (robots, nv, p) of joint forces by unknowns that act at joints.
 
         `v` are velocities after a step, `a` accelerations, `dry` and `limits` forces (robots, nv) of both in it, and
         `compliance` is that of `weight_slopes`. Dry friction that sticks does not depend on its greatest value. Forces of
         limits and of dry friction that sticks are inversely proportional to their compliance at the same velocity.
         """
-        most = self._greatest_friction(x)
-        slides = np.abs(dry) > (1.0 - 1e-6) * most
+        slides = np.abs(dry) > (1.0 - 1e-6) * self._greatest_friction(x)
+        found[:] = 0.0
         if self.scale_friction:
-            found = np.multiply(-(limits + np.where(slides, 0.0, dry))[..., None], compliance)
-        else:
-            found = np.zeros((*v.shape, len(x)))
+            yields = limits + np.where(slides, 0.0, dry)
+            some = np.flatnonzero(yields.any(axis=1))
+            found[some] = -yields[some, :, None] * compliance
+        for kind, slope in ((ARMATURE, -a), (DAMPING, -v), (DRY, np.sign(dry) * slides)):
+            rows, columns = self._places_of_forces[kind]
+            found[:, rows, columns] = slope[:, rows] + (found[:, rows, columns] if kind == ARMATURE else 0.0)
+        rows, columns = self._places_of_forces[DRY]
+        none = x[columns] <= 0.0
+        if none.any():
+            found[:, rows[none], columns[none]] = -np.sign(v[:, rows[none]])
+
+    @cached_property
+    def _places_of_forces(self) -> dict[str, tuple[Integers, ...]]:
+        """The velocities and unknowns of armature, damping and dry friction."""
         joints = _with_armature(self._robot)
-        for j, k in self._armature:
-            found[:, joints[j].v_slice, k] -= a[:, joints[j].v_slice]
-        for rows, _, k in self._rows.get(DAMPING, ()):
-            found[:, rows, k] = -v[:, rows]
-        for rows, _, k in self._rows.get(DRY, ()):
-            found[:, rows, k] = np.sign(dry[:, rows]) * slides[:, rows] if x[k] > 0.0 else -np.sign(v[:, rows])
-        return found
+        entries = {kind: [(rows, k) for rows, _, k in self._rows.get(kind, ())] for kind in (DAMPING, DRY)}
+        entries[ARMATURE] = [(np.arange(joints[j].v_slice.start, joints[j].v_slice.stop), k) for j, k in self._armature]
+        pairs = {kind: [(int(row), k) for rows, k in own for row in rows] for kind, own in entries.items()}
+        return {kind: tuple(np.array(own, np.int64).reshape(-1, 2).T) for kind, own in pairs.items()}
 
     def _greatest_friction(self, x: Vector) -> Vector:
         """Return the greatest dry friction (nv,) of joints."""
