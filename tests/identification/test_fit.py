@@ -289,6 +289,37 @@ FOOT = """<mujoco><option timestep=".002"/><default><geom solref=".1 1"/></defau
 </worldbody></mujoco>"""
 
 
+WHEEL = """<mujoco><option timestep=".002"/><worldbody><geom type="plane" size="5 5 1"/>
+<body pos="0 0 .099"><joint name="x" type="slide" axis="1 0 0"/><joint name="z" type="slide" axis="0 0 1" damping="20"/>
+<inertial pos="0 0 0" mass="2" diaginertia=".02 .02 .02"/><body><joint name="wheel" axis="0 1 0" armature=".02" damping=".02"/>
+<inertial pos="0 0 0" mass=".5" diaginertia=".01 .01 .01"/>
+<geom name="rim" type="cylinder" euler="90 0 0" size="{} .03"/></body></body>
+<body pos="1 0 .2"><joint name="drop" type="slide" axis="0 0 1"/><inertial pos="0 0 0" mass="1" diaginertia=".02 .02 .02"/>
+<geom name="box" type="box" size=".1 .08 {}"/></body></worldbody></mujoco>"""
+
+
+def test_the_radius_of_a_wheel_and_the_size_of_a_box_from_a_log_of_mujoco() -> None:
+    """A wheel rolls, and a box falls on a floor; the size of the box aside has no effect."""
+    model = mujoco.MjModel.from_xml_string(WHEEL.format(0.1, 0.05))
+    data, time, q = mujoco.MjData(model), 2e-3 * np.arange(1000), np.empty((1000, 4))
+    tau = np.outer(np.sin(5.0 * time), [0.0, 0.0, 0.5, 0.0])
+    for k in range(len(time)):
+        q[k], data.qfrc_applied[:] = data.qpos, tau[k]
+        mujoco.mj_step(model, data)
+    log = Log(time, {"q": noisy(q, 3, 1e-4)}, tau=tau)
+    kinds = [Parameter("radius", "rim"), Parameter("size", "box")]
+    found = fit(fw.Simulation(fw.load(WHEEL.format(0.095, 0.04))), log, kinds, window=0.2)
+    assert found.converged and found.names == ("rim.radius", *(f"box.size[{i}]" for i in range(3)))
+    assert set(found.undetermined) == {"box.size[0]", "box.size[1]"} and found.units == ("m",) * 4
+    assert_within(found, {"rim.radius": 0.1, "box.size[2]": 0.1})
+    assert found.deviations[[0, 3]].max() < 1e-3
+    sizes = found.simulation.varied("sizes")
+    assert sizes is not None
+    np.testing.assert_allclose(sizes[0, 1:3, 0], [found.values[0], 0.1])
+    with pytest.raises(ValueError, match=r"shape 'box' is a box, whose radius cannot be fitted; use Parameter\('size'\)"):
+        fit(fw.Simulation(fw.load(WHEEL.format(0.1, 0.05))), log, [Parameter("radius", "box")])
+
+
 def test_the_position_of_a_foot_from_a_log_of_mujoco() -> None:
     """A leg lands and slides on a foot that is elsewhere than in the file. Its coordinate along the hinge has no effect."""
     true = 0.03, -0.47

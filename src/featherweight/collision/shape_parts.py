@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from ..array_types import IntegerMatrix, Integers, Matrix
+from ..array_types import Array, IntegerMatrix, Integers, Matrix
 from ..model.types import Shape, ShapeType
 from .collision_scene import BOX, CAPSULE, CYLINDER, ELLIPSOID, HEIGHTS, HULL, PLANE, SPHERE, HeightFields, Hulls
 from .hulls import NO_HULL, Hull, hull_of_mesh

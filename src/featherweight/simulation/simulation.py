@@ -570,10 +570,10 @@ class Simulation(SuggestsNames):
         """Return the derivatives of the state after the step that `step` would take by parameters of the robot, by name.
 
         Parameters are the arguments of `vary`: "parameters" (inertial parameters), "armature", "shape_offsets" and
-        "shape_sizes" (three numbers for each shape), and the factors "friction", "solref", "solimp", "dry_friction", "damping", "stiffness", "limits" and
-        "gains", at their values in the last `vary`, or else the robot's own. Each array is (..., 2 nv + na, k), for k numbers
-        of the argument: 10 for each body, one for each joint, degree of freedom or actuator, one friction factor, two of
-        `solref` and five of `solimp`. The state is that of `derivatives`.
+        "shape_sizes" (three numbers for each shape), and the factors "friction", "solref", "solimp", "dry_friction", "damping",
+        "stiffness", "limits" and "gains", at their values in the last `vary`, or else the robot's own. Each array is (...,
+        2 nv + na, k), for k numbers of the argument: 10 for each body, one for each joint, degree of freedom or actuator, one
+        friction factor, two of `solref` and five of `solimp`. The state is that of `derivatives`.
 
         They are central differences over 1e-6 of the parameter (forward differences at zero, which factors and armatures cannot
         pass) of whole steps, which a fleet of 2 k robots takes on threads. Raises as `step` and `vary` do.
