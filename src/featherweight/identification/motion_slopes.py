@@ -34,6 +34,14 @@ TURN = 1e-6  # [rad, m] difference of configurations
 ONE_THREAD = 250_000  # products of numbers up to which OpenBLAS multiplies on one thread: starting threads takes longer
 
 
+class LateDampers(NamedTuple):
+    """Corrections where dampers act after impulses that yield: of joint forces, and of velocities after steps (m, nv, p)."""
+
+    steps: Integers  # (m,)
+    forces: Array
+    ends: Array
+
+
 class StepSlopes(NamedTuple):
     """Derivatives of steps: by the state before, A (n, 2 nv, 2 nv), by joint forces, B (n, 2 nv, nv), and by unknowns.
 
@@ -47,6 +55,7 @@ class StepSlopes(NamedTuple):
     others: Integers  # (q,) numbers of the unknowns of D
     forces: Callable[[slice, Array], None]  # (k, nv, p)
     h: float
+    late: LateDampers
 
 
 def step_slopes(
@@ -65,7 +74,7 @@ def step_slopes(
     others = np.flatnonzero(unknowns.field("moves") * ~unknowns.as_forces)
     straight = sim.contact_softness is not None and not sim.robot.closed and all(j.type.nq <= 1 for j in sim.robot.joints)
     A, B = (x[:, nv:] if straight else x for x in (found.A, found.B))
-    forces = _force_slopes(sim, unknowns, x, before, after, inputs)
+    forces, late = _force_slopes(sim, unknowns, x, before, after, inputs, straight)
     D = np.empty((n, A.shape[1], len(others)))
     differ = any(unknowns.list[k].kind != LATENCY for k in others)
     ends = _ends(sim, before, inputs) if differ else after  # without impulses of earlier steps, as all steps below
@@ -82,7 +91,7 @@ def step_slopes(
         D[:, -nv:, place] = (moved[1] - ends[1]) / small
         if not straight:
             D[:, :nv, place] = sim.robot.difference(ends[0], moved[0]) / small
-    return StepSlopes(A, B, D, others, forces, sim.dt if straight else 0.0)
+    return StepSlopes(A, B, D, others, forces, sim.dt if straight else 0.0, late)
 
 
 def _slopes_by_latency(
@@ -107,33 +116,74 @@ def _ends(sim: Simulation, before: tuple[Matrix, Matrix], inputs: Mapping[str, A
 
 def _force_slopes(
     sim: Simulation, unknowns: Unknowns, x: Vector, before: tuple[Matrix, Matrix], after: tuple[Matrix, Matrix],
-    inputs: Mapping[str, Any],
-) -> Callable[[slice, Array], None]:  # fmt: skip
+    inputs: Mapping[str, Any], straight: bool,
+) -> tuple[Callable[[slice, Array], None], LateDampers]:  # fmt: skip
     """Return the function that writes the joint forces (k, nv, p) of some steps that a change of the unknowns replaces.
 
     They are zero for unknowns that are no forces. `sim` has differentiated the steps.
     """
-    robot, (n, nv), columns = sim.robot, before[1].shape, unknowns.inertial
-    if not unknowns.as_forces.any():
-        return lambda some, F: F.fill(0.0)
-    dry, limits = sim.differentiated_joint_forces if unknowns.rub or unknowns.scale_friction else np.zeros((2, n, nv))
+    robot, (n, nv), others = sim.robot, before[1].shape, np.flatnonzero(~unknowns.as_forces)
+    columns, none = np.setdiff1d(unknowns.inertial, others), np.zeros((0, nv, len(x)))
+    late = LateDampers(np.zeros(0, np.int64), none, none)
+    if len(others) == len(x):
+        return lambda some, F: F.fill(0.0), late
+    settles = straight and sim.has_late_dampers
+    rubs = unknowns.rub or unknowns.scale_friction or settles
+    dry, limits = sim.differentiated_joint_forces if rubs else np.zeros((2, n, nv))
     u = velocity_of_step(robot, before, after, sim.dt)
     a = (u - before[1]) / sim.dt
     compliance = unknowns.weight_slopes(x) if unknowns.scale_friction else np.zeros((nv, 0))
     by_parameters = np.ascontiguousarray(unknowns.inertial_slopes(x)[:, columns])
     gains = [k for _, k in unknowns.gains if unknowns.as_forces[k]] if "control" in inputs else []
 
+    def add_inertial(some: Any, F: Array, a: Matrix) -> None:
+        if len(columns):
+            Y = np.asarray(robot.inverse_dynamics_regressor(before[0][some], before[1][some], a))
+            F[..., columns] -= _product(Y.reshape(-1, len(by_parameters)), by_parameters).reshape(*F.shape[:2], len(columns))
+
     def write(some: slice, F: Array) -> None:
         unknowns.write_force_slopes(F, x, u[some], a[some], dry[some], limits[some], compliance)
-        if len(columns):
-            Y = np.asarray(robot.inverse_dynamics_regressor(before[0][some], before[1][some], a[some]))
-            F[..., columns] -= _product(Y.reshape(-1, len(by_parameters)), by_parameters).reshape(*F.shape[:2], -1)
+        add_inertial(some, F, a[some])
         for velocity, k in unknowns.drives:
             F[:, velocity, k] = inputs["tau"][some, velocity] / x[k] if "tau" in inputs else 0.0
         if gains:
             F[..., gains] = unknowns.drive_slopes(x, before[0][some], before[1][some], inputs["control"][some])
+        F[..., others] = 0.0
+        first, stop = np.searchsorted(late.steps, (some.start, some.stop))
+        F[late.steps[first:stop] - some.start] += late.forces[first:stop]
 
-    return write
+    if settles:
+        yields = (limits != 0.0) | unknowns.sticks(x, dry)
+        if len(sim.touching_links):
+            _ends(sim, before, inputs)
+            yields = yields | np.reshape(sim.contact_forces, (n, -1)).any(axis=1, keepdims=True)
+        late = _late_dampers(sim, unknowns, x, before, (np.flatnonzero(yields.any(axis=1)), a), add_inertial)
+    return write, late
+
+
+def _late_dampers(
+    sim: Simulation, unknowns: Unknowns, x: Vector, before: tuple[Matrix, Matrix], at: tuple[Integers, Matrix],
+    add_inertial: Callable[[Any, Array, Matrix], None],
+) -> LateDampers:  # fmt: skip
+    """Return the corrections of some steps with the accelerations a' (n, nv) after dampers act.
+
+    The acceleration a before dampers solves M a + c = F + Jᵀ f(a), and a' solves (M + h D) a' = M a. With unknowns π,
+
+        (M + h D) δa' = M δa + Z,    M δa = G - Z + Jᵀ δf,    Z = δM (a - a') - h δD a',
+
+    where G are the derivatives of joint forces at a', which would be all if f were constant.
+    """
+    (some, a), h, D = at, sim.dt, unknowns.damping(x)
+    M = np.asarray(sim.with_own_inertias(sim.robot.mass_matrix, before[0][some], which=some))
+    first = a[some] + np.linalg.solve(M, (h * D * a[some])[..., None])[..., 0]
+    Z = np.zeros((len(some), M.shape[1], len(x)))
+    add_inertial(some, Z, a[some])
+    Z *= -1.0
+    add_inertial(some, Z, first)
+    Z *= -1.0
+    unknowns.add_late_slopes(Z, first - a[some], h * a[some])
+    Z[..., ~unknowns.as_forces] = 0.0
+    return LateDampers(some, -Z, h * np.linalg.solve(M + h * np.diag(D), Z))
 
 
 def _product(A: Matrix, B: Matrix) -> Matrix:
@@ -227,6 +277,10 @@ class MotionSlopes:
             self._made[1:, s - rows :, s + slopes.others] = slopes.D[some]
         np.negative(slopes.A[some], out=self._factors[..., :s])
         np.negative(slopes.B[some], out=self._factors[..., s:])
+        late = slopes.late
+        first, stop = np.searchsorted(late.steps, (some.start, some.stop))
+        _, nv, p = late.ends.shape
+        self._made[1 + late.steps[first:stop] - some.start, s - nv :, s : s + p] += late.ends[first:stop]
         slopes.forces(some, self._forces)
         self._run(self._table.address)
         return self._made[..., : self._columns]

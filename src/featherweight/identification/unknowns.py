@@ -490,7 +490,7 @@ class Unknowns:
         `compliance` is that of `weight_slopes`. Dry friction that sticks does not depend on its greatest value. Forces of
         limits and of dry friction that sticks are inversely proportional to their compliance at the same velocity.
         """
-        slides = np.abs(dry) > (1.0 - 1e-6) * self._greatest_friction(x)
+        slides = ~self.sticks(x, dry)
         found[:] = 0.0
         if self.scale_friction:
             yields = limits + np.where(slides, 0.0, dry)
@@ -512,6 +512,23 @@ class Unknowns:
         entries[ARMATURE] = [(np.arange(joints[j].v_slice.start, joints[j].v_slice.stop), k) for j, k in self._armature]
         pairs = {kind: [(int(row), k) for rows, k in own for row in rows] for kind, own in entries.items()}
         return {kind: tuple(np.array(own, np.int64).reshape(-1, 2).T) for kind, own in pairs.items()}
+
+    def add_late_slopes(self, found: Array, a: Matrix, change: Matrix) -> None:
+        """Add slopes (robots, nv, p) of the product of the mass matrix and `a`, minus that of the damping and `change`."""
+        for kind, x in ((ARMATURE, a), (DAMPING, -change)):
+            rows, columns = self._places_of_forces[kind]
+            found[:, rows, columns] += x[:, rows]
+
+    def damping(self, x: Vector) -> Vector:
+        """Return the damping (nv,) of joints."""
+        found: Vector = self.simulation.forces.springs.damping[: self._robot.nv].copy()
+        for rows, _, k in self._rows.get(DAMPING, ()):
+            found[rows] = x[k]
+        return found
+
+    def sticks(self, x: Vector, dry: Matrix) -> Array:
+        """Return whether joints stick (robots, nv) by dry friction with these forces."""
+        return np.asarray(np.abs(dry) < (1.0 - 1e-6) * self._greatest_friction(x))
 
     def _greatest_friction(self, x: Vector) -> Vector:
         """Return the greatest dry friction (nv,) of joints."""

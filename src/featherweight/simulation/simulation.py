@@ -541,6 +541,12 @@ class Simulation(SuggestsNames):
         """Return whether steps evaluate the forces of all actuators at the state before the step."""
         return not self._fleet.model.armature_varies
 
+    @property
+    def has_late_dampers(self) -> bool:
+        """Return whether dampers of joints, and nothing else, act after the impulses of a step (MuJoCo's "Euler")."""
+        model = self._fleet.model
+        return model.settles and not (model.armature_varies or model.damped_lengths or len(model.free_bodies.row))
+
     @exclusive
     def derivative_products(
         self,
