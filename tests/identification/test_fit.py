@@ -316,6 +316,8 @@ def test_the_radius_of_a_wheel_and_the_size_of_a_box_from_a_log_of_mujoco() -> N
     sizes = found.simulation.varied("sizes")
     assert sizes is not None
     np.testing.assert_allclose(sizes[0, 1:3, 0], [found.values[0], 0.1])
+    with pytest.raises(ValueError, match=r"Parameter\('radius'\) needs names in `of`; there are rim$"):
+        fit(fw.Simulation(fw.load(WHEEL.format(0.1, 0.05))), log, ["radius"])
     with pytest.raises(ValueError, match=r"shape 'box' is a box, whose radius cannot be fitted; use Parameter\('size'\)"):
         fit(fw.Simulation(fw.load(WHEEL.format(0.1, 0.05))), log, [Parameter("radius", "box")])
 
@@ -507,6 +509,11 @@ def test_logs_that_cannot_be_fitted_are_refused() -> None:
         fit(sim, Log(time, {"hinges": np.zeros(20)}), ["damping"])
     with pytest.raises(ValueError, match=r"'q' must have shape \(20, 1\)"):
         fit(sim, Log(time, {"q": np.zeros((19, 1))}), ["damping"])
+    bounded = fw.read(PENDULUM.format(damping=0.05, armature=0.02)).with_joint("hinge", limits=(-2.0, 2.0))
+    with pytest.raises(
+        ValueError, match=r"'q' has joint 'hinge' at 90, far beyond its limits from -2 to 2; .* in rad, not deg"
+    ):
+        fit(fw.Simulation(fw.build(bounded), dt=STEP), Log(time, {"q": np.full((20, 1), 90.0)}), ["damping"])
     with pytest.raises(ValueError, match="ascending"):
         fit(sim, Log(time[::-1], good), ["damping"])
     with pytest.raises(ValueError, match="Parameter: kind must be"):

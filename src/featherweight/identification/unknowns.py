@@ -213,7 +213,11 @@ class Unknowns:
             if name not in known:
                 raise UnknownNameError(f"{self._robot.name}: Parameter({x.kind!r}) has no part {choose_from(name, known)}")
         if not names:
-            raise ValueError(f"{self._robot.name}: Parameter({x.kind!r}) needs names in `of`; there are {', '.join(known)}")
+            if x.kind in OF_SHAPES:  # not those for pictures
+                types = ROUND if x.kind == RADIUS else RESIZED if x.kind == SIZE else [*ShapeType]
+                known = [s.name for s in self._robot.shapes if s.collision and s.type in types]
+            some = ", ".join(known) or "none"
+            raise ValueError(f"{self._robot.name}: Parameter({x.kind!r}) needs names in `of`; there are {some}")
         groups = [names] if x.shared else [[name] for name in names]
         for group in groups:
             k = len(self.list)
