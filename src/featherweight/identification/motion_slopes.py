@@ -72,9 +72,9 @@ def step_slopes(
     sim.reset(*before)
     found = sim.derivatives(**inputs)
     others = np.flatnonzero(unknowns.field("moves") * ~unknowns.as_forces)
-    straight = sim.contact_softness is not None and not sim.robot.closed and all(j.type.nq <= 1 for j in sim.robot.joints)
+    straight = _is_straight(sim)
     A, B = (x[:, nv:] if straight else x for x in (found.A, found.B))
-    forces, late = _force_slopes(sim, unknowns, x, before, after, inputs, straight)
+    forces, late = _force_slopes(sim, unknowns, x, before, after, inputs)
     D = np.empty((n, A.shape[1], len(others)))
     differ = any(unknowns.list[k].kind != LATENCY for k in others)
     ends = _ends(sim, before, inputs) if differ else after  # without impulses of earlier steps, as all steps below
@@ -92,6 +92,12 @@ def step_slopes(
         if not straight:
             D[:, :nv, place] = sim.robot.difference(ends[0], moved[0]) / small
     return StepSlopes(A, B, D, others, forces, sim.dt if straight else 0.0, late)
+
+
+def _is_straight(sim: Simulation) -> bool:
+    """Return whether positions after a step are those before it plus a multiple of the velocities after it."""
+    straight = all(j.type.nq <= 1 for j in sim.robot.joints) and not sim.robot.closed
+    return straight and sim.contact_softness is not None
 
 
 def _slopes_by_latency(
@@ -116,7 +122,7 @@ def _ends(sim: Simulation, before: tuple[Matrix, Matrix], inputs: Mapping[str, A
 
 def _force_slopes(
     sim: Simulation, unknowns: Unknowns, x: Vector, before: tuple[Matrix, Matrix], after: tuple[Matrix, Matrix],
-    inputs: Mapping[str, Any], straight: bool,
+    inputs: Mapping[str, Any],
 ) -> tuple[Callable[[slice, Array], None], LateDampers]:  # fmt: skip
     """Return the function that writes the joint forces (k, nv, p) of some steps that a change of the unknowns replaces.
 
@@ -127,7 +133,7 @@ def _force_slopes(
     late = LateDampers(np.zeros(0, np.int64), none, none)
     if len(others) == len(x):
         return lambda some, F: F.fill(0.0), late
-    settles = straight and sim.has_late_dampers
+    settles = sim.has_late_dampers and _is_straight(sim)
     rubs = unknowns.rub or unknowns.scale_friction or settles
     dry, limits = sim.differentiated_joint_forces if rubs else np.zeros((2, n, nv))
     u = velocity_of_step(robot, before, after, sim.dt)
