@@ -18,6 +18,7 @@ import numpy as np
 
 from ..array_types import Array, Integers, Matrix, Vector
 from ..engine.threads import processors, share_out
+from ..model.model import MovingJoint
 from ..robot.robot import Robot
 from ..simulation.simulation import Simulation
 from ..simulation.step_failures import SimulationError
@@ -88,6 +89,13 @@ class Shooting:
             for name, s in sources.items()
             if s.kind == POSITIONS
         }
+        self._straight = {name: self._velocities_of([j for j, _ in joints]) for name, joints in self._joints.items()}
+
+    def _velocities_of(self, joints: Sequence[MovingJoint]) -> slice | None:
+        """Return the velocities that are the rates of positions of joints; None if these are others, or not consecutive."""
+        own = slice(joints[0].v_slice.start, joints[-1].v_slice.stop) if joints else slice(0)
+        straight = all(j.type.nq == j.type.nv for j in joints) and not self.robot.closed
+        return own if straight and sum(j.type.nv for j in joints) == own.stop - own.start else None
 
     # motions
 
@@ -302,8 +310,9 @@ class Shooting:
         With one channel, the rows may be those of S.
         """
         source = self.sources[name]
-        if source.kind == VELOCITIES:
-            slopes = S[:, :, self.robot.nv :]
+        own = slice(self.robot.nv, None) if source.kind == VELOCITIES else self._straight[name]
+        if own is not None:
+            slopes = S[:, :, own]
         else:
             slopes = position_slopes(self.robot, motion.q[:, 0], S, [j for j, _ in self._joints[name]])
         J = self._placed_slopes(slopes, at, len(self.sources) > 1)
