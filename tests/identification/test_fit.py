@@ -289,6 +289,39 @@ FOOT = """<mujoco><option timestep=".002"/><default><geom solref=".1 1"/></defau
 </worldbody></mujoco>"""
 
 
+WHEEL = """<mujoco><option timestep=".002"/><worldbody><geom type="plane" size="5 5 1"/>
+<body pos="0 0 .099"><joint name="x" type="slide" axis="1 0 0"/><joint name="z" type="slide" axis="0 0 1" damping="20"/>
+<inertial pos="0 0 0" mass="2" diaginertia=".02 .02 .02"/><body><joint name="wheel" axis="0 1 0" armature=".02" damping=".02"/>
+<inertial pos="0 0 0" mass=".5" diaginertia=".01 .01 .01"/>
+<geom name="rim" type="cylinder" euler="90 0 0" size="{} .03"/></body></body>
+<body pos="1 0 .2"><joint name="drop" type="slide" axis="0 0 1"/><inertial pos="0 0 0" mass="1" diaginertia=".02 .02 .02"/>
+<geom name="box" type="box" size=".1 .08 {}"/></body></worldbody></mujoco>"""
+
+
+def test_the_radius_of_a_wheel_and_the_size_of_a_box_from_a_log_of_mujoco() -> None:
+    """A wheel rolls, and a box falls on a floor; the size of the box aside has no effect."""
+    model = mujoco.MjModel.from_xml_string(WHEEL.format(0.1, 0.05))
+    data, time, q = mujoco.MjData(model), 2e-3 * np.arange(1000), np.empty((1000, 4))
+    tau = np.outer(np.sin(5.0 * time), [0.0, 0.0, 0.5, 0.0])
+    for k in range(len(time)):
+        q[k], data.qfrc_applied[:] = data.qpos, tau[k]
+        mujoco.mj_step(model, data)
+    log = Log(time, {"q": noisy(q, 3, 1e-4)}, tau=tau)
+    kinds = [Parameter("radius", "rim"), Parameter("size", "box")]
+    found = fit(fw.Simulation(fw.load(WHEEL.format(0.095, 0.04))), log, kinds, window=0.2)
+    assert found.converged and found.names == ("rim.radius", *(f"box.size[{i}]" for i in range(3)))
+    assert set(found.undetermined) == {"box.size[0]", "box.size[1]"} and found.units == ("m",) * 4
+    assert_within(found, {"rim.radius": 0.1, "box.size[2]": 0.1})
+    assert found.deviations[[0, 3]].max() < 1e-3
+    sizes = found.simulation.varied("sizes")
+    assert sizes is not None
+    np.testing.assert_allclose(sizes[0, 1:3, 0], [found.values[0], 0.1])
+    with pytest.raises(ValueError, match=r"Parameter\('radius'\) needs names in `of`; there are rim$"):
+        fit(fw.Simulation(fw.load(WHEEL.format(0.1, 0.05))), log, ["radius"])
+    with pytest.raises(ValueError, match=r"shape 'box' is a box, whose radius cannot be fitted; use Parameter\('size'\)"):
+        fit(fw.Simulation(fw.load(WHEEL.format(0.1, 0.05))), log, [Parameter("radius", "box")])
+
+
 def test_the_position_of_a_foot_from_a_log_of_mujoco() -> None:
     """A leg lands and slides on a foot that is elsewhere than in the file. Its coordinate along the hinge has no effect."""
     true = 0.03, -0.47
@@ -398,10 +431,10 @@ def assert_slopes_are_differences(shooting: Shooting, q: Floats, v: Floats) -> N
     """Compare the normal equations from slopes of steps with those of perturbed motions, for windows that start in a motion."""
     x, first = shooting.unknowns.field("initial"), shooting.windows.first
     starts, places = Starts(q[first], v[first]), shooting.places(x)
-    _, motion = shooting.predicted(x, starts, places, x)
-    exact = shooting.grams(x, starts, motion, places)
+    residuals, motion = shooting.predicted(x, starts, places, x)
+    exact = shooting.grams(x, starts, motion, places, residuals)
     shooting.by_equations = False
-    near = shooting.grams(x, starts, motion, places)
+    near = shooting.grams(x, starts, motion, places, residuals)
     for name in shooting.sources:
         a, b = exact.sums[name].sum(axis=(0, 1)), near.sums[name].sum(axis=(0, 1))
         size = np.sqrt(np.diagonal(b)) + 1e-6
@@ -476,6 +509,9 @@ def test_logs_that_cannot_be_fitted_are_refused() -> None:
         fit(sim, Log(time, {"hinges": np.zeros(20)}), ["damping"])
     with pytest.raises(ValueError, match=r"'q' must have shape \(20, 1\)"):
         fit(sim, Log(time, {"q": np.zeros((19, 1))}), ["damping"])
+    bounded = fw.read(PENDULUM.format(damping=0.05, armature=0.02)).with_joint("hinge", limits=(-2.0, 2.0))
+    with pytest.raises(ValueError, match=r"'q' has joint 'hinge' at 90, far beyond its limits from -2 to 2; .* not degrees"):
+        fit(fw.Simulation(fw.build(bounded), dt=STEP), Log(time, {"q": np.full((20, 1), 90.0)}), ["damping"])
     with pytest.raises(ValueError, match="ascending"):
         fit(sim, Log(time[::-1], good), ["damping"])
     with pytest.raises(ValueError, match="Parameter: kind must be"):

@@ -195,11 +195,13 @@ def test_robots_that_differ_at_joint_limits(what: str) -> None:
 
 
 def test_contacts_that_differ() -> None:
-    """Check softness, inertias that scale the compliance, and positions of shapes of each robot."""
+    """Check softness, inertias that scale the compliance, and positions and sizes of shapes of each robot."""
     robot = fw.load(ASSETS / "hopper.xml")
     rng, start = np.random.default_rng(3), np.tile(fw.Simulation(robot, 0.002).q, (ROBOTS, 1))
+    ground = np.array([s.type == "plane" for s in robot.shapes])
     given: dict[str, Any] = {
         "shape_offsets": 0.01 * rng.normal(size=(ROBOTS, len(robot.shapes), 3)),
+        "shape_sizes": np.where(ground[:, None], 1.0, rng.uniform(0.9, 1.2, (ROBOTS, len(ground), 3))),
         "solref": rng.uniform(0.8, 2.0, (ROBOTS, 2)),
         "solimp": rng.uniform(0.7, 1.0, (ROBOTS, 5)),
         "parameters": random_parameters(robot, ROBOTS, mass=(0.5, 2.0), rng=0),

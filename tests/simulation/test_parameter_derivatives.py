@@ -192,6 +192,84 @@ def test_derivatives_by_positions_of_shapes_are_differences_of_mujoco() -> None:
     assert largest > 1.0
 
 
+THINGS = """<mujoco><option timestep=".002"/><default><geom solref=".02 1" solimp=".8 .9 .01"/></default><worldbody>
+<geom name="floor" type="plane" size="5 5 1"/>
+<body pos="0 0 .099"><freejoint/><inertial pos="0 0 .01" mass="1" diaginertia=".01 .01 .01"/><geom name="a" size="{a}"/></body>
+<body pos=".5 0 .0495" euler="90 20 0"><freejoint/><inertial pos="0 .01 0" mass="1" diaginertia=".01 .01 .01"/>
+<geom name="b" type="capsule" size="{b}"/></body>
+<body pos="1 0 .0395" euler="0 0 20"><freejoint/><inertial pos=".01 0 0" mass="2" diaginertia=".01 .01 .01"/>
+<geom name="c" type="box" size="{c}"/></body>
+<body pos="1.5 0 .0595"><freejoint/><inertial pos=".01 0 0" mass="1" diaginertia=".01 .01 .01"/>
+<geom name="d" type="cylinder" size="{d}"/></body>
+<body pos="2 0 .0495"><freejoint/><inertial pos=".01 0 0" mass="1" diaginertia=".01 .01 .01"/>
+<geom name="e" type="ellipsoid" size="{e}"/></body>
+<body pos="1 .01 .139"><freejoint/><inertial pos="0 0 0" mass="1" diaginertia=".01 .01 .01"/>
+<geom name="f" size="{f}"/></body></worldbody></mujoco>"""
+SIZES: dict[str, list[float]] = {
+    "a": [0.1], "b": [0.05, 0.1], "c": [0.1, 0.05, 0.04], "d": [0.08, 0.06], "e": [0.1, 0.08, 0.05], "f": [0.06]
+}  # fmt: skip
+
+
+def things(sizes: dict[str, list[float]]) -> str:
+    """Return a file with shapes of these sizes: a ball on a box, and all kinds on a floor."""
+    return THINGS.format(**{name: " ".join(map(repr, x)) for name, x in sizes.items()})
+
+
+@pytest.mark.parametrize("robots", [1, 19])
+def test_shapes_of_other_sizes_touch_as_those_of_mujoco(robots: int) -> None:
+    """Robots, of which every second has other sizes, move as MuJoCo's for many steps, after steps with the file's sizes."""
+    rng, robot = np.random.default_rng(0), fw.load(things(SIZES))
+    factors = np.ones((robots, len(robot.shapes), 3))
+    for i, shape in enumerate(robot.shapes):
+        if shape.name in SIZES:
+            factors[::2, i] = rng.uniform(0.9, 1.15, 3)
+    sim = fw.Simulation(robot, q=np.tile(robot.start(), (robots, 1)))
+    start = sim.state
+    sim.step(steps=20)
+    sim.state = start
+    sim.vary(shape_sizes=factors)
+    sim.step(steps=100)
+    for i in {0, robots - 2, robots - 1} - {-1}:
+        own = factors[i, [[s.name for s in robot.shapes].index(name) for name in SIZES]]
+        model = exact_model(things({name: (own[k, : len(x)] * x).tolist() for k, (name, x) in enumerate(SIZES.items())}))
+        data = mujoco.MjData(model)
+        mujoco.mj_step(model, data, 100)
+        assert data.ncon > 6
+        expected = fw.MujocoOrder(robot, model).robot_state(data.qpos, data.qvel)[1]
+        np.testing.assert_allclose(np.atleast_2d(sim.v)[i], expected, rtol=0.0, atol=1e-7)
+
+
+def test_derivatives_by_sizes_of_shapes_are_differences_of_mujoco() -> None:
+    """Compare with central differences of MuJoCo's steps over 1e-6 of the sizes, beside overlaps of 1 mm."""
+    robot, small = fw.load(things(SIZES)), 1e-6
+    sim = fw.Simulation(robot)
+    sim.step(steps=10)
+    slopes = sim.parameter_derivatives("shape_sizes")["shape_sizes"][robot.nv :].reshape(robot.nv, -1, 3)
+    for name, sizes in SIZES.items():
+        for k in range(len(sizes)):
+            ends = []
+            for sign in (1.0, -1.0):
+                other = [x * (1.0 + sign * small) if i == k else x for i, x in enumerate(sizes)]
+                model = exact_model(things(SIZES | {name: other}))
+                order, data = fw.MujocoOrder(robot, model), mujoco.MjData(model)
+                data.qpos[:], data.qvel[:] = order.state(sim.q, sim.v)
+                mujoco.mj_step(model, data)
+                ends.append(np.asarray(order.robot_state(data.qpos, data.qvel)[1]))
+            expected = (ends[0] - ends[1]) / (2.0 * small)
+            found = slopes[:, [s.name for s in robot.shapes].index(name), k]
+            np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-3 * max(1.0, np.abs(expected).max()), err_msg=name)
+
+
+def test_sizes_that_cannot_vary() -> None:
+    robot = fw.load(things(SIZES))
+    sim, factors = fw.Simulation(robot), np.ones((len(robot.shapes), 3))
+    factors[0, 0] = 1.1
+    with pytest.raises(ValueError, match=r"shape_sizes of 'floor' must be 1, because it is a plane; the sizes of sphere, "):
+        sim.vary(shape_sizes=factors)
+    with pytest.raises(ValueError, match="shape_sizes must be positive factors; got 0"):
+        sim.vary(shape_sizes=0.0 * factors)
+
+
 def test_factors_of_zero_have_derivatives_of_one_side() -> None:
     sim = fw.Simulation(fw.load(ARM), q=[0.4], v=[1.5])
     sim.vary(damping=0.0)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..array_types import Booleans, IntegerMatrix, Integers, Matrix, Tensor, Vector
+from ..array_types import Booleans, IntegerMatrix, Integers, Matrix, Shared, Tensor, Vector
 from .face_clipping import MOST_POINTS
 from .height_fields import MOST_PATCHES
 
@@ -21,20 +21,20 @@ class CollisionScene(NamedTuple):
     In a pair, the shape with the lower kind comes first; `first` is the first of the pair's candidates for contacts.
     """
 
-    kind: Integers  # (shapes,)
-    body: Integers  # (shapes,) index among the bodies that may touch; -1 for the world
-    placement: Matrix  # (shapes, 12) placement rows in the body's frame (see `triples`)
+    kind: Shared[Integers]  # (shapes,)
+    body: Shared[Integers]  # (shapes,) index among the bodies that may touch; -1 for the world
+    placement: Shared[Matrix]  # (shapes, 12) placement rows in the body's frame (see `triples`)
     size: Matrix  # (shapes, 3) [m]: radius and half length, half lengths, or radii; the centroid of a hull
     radius: Vector  # (shapes,) [m] radius of the bounding ball
-    data: IntegerMatrix  # (shapes, 8) see `part_ranges`
-    pair: IntegerMatrix  # (pairs, 2)
-    margin: Vector  # (pairs,) [m] margin of the pair
-    gap: Vector  # (pairs,) [m] distance beyond the margin across which adhesion acts, so contacts are needed
-    first: Integers  # (pairs,)
-    enabled: Booleans  # (pairs,)
-    balls: Matrix  # (n, 4) centre and radius in the shape's frame of balls that represent it on height fields
-    hulls: Hulls
-    fields: HeightFields
+    data: Shared[IntegerMatrix]  # (shapes, 8) see `part_ranges`
+    pair: Shared[IntegerMatrix]  # (pairs, 2)
+    margin: Shared[Vector]  # (pairs,) [m] margin of the pair
+    gap: Shared[Vector]  # (pairs,) [m] distance beyond the margin across which adhesion acts, so contacts are needed
+    first: Shared[Integers]  # (pairs,)
+    enabled: Shared[Booleans]  # (pairs,)
+    balls: Shared[Matrix]  # (n, 4) centre and radius in the shape's frame of balls that represent it on height fields
+    hulls: Shared[Hulls]
+    fields: Shared[HeightFields]
     by_file: bool  # contact points of boxes, capsules and cylinders are those of MuJoCo
 
 

@@ -167,6 +167,15 @@ def place_shapes(scene: CollisionScene, placement: Tensor, velocity: Matrix, ste
         work.reach[g] = work.travel[g] + work.ball[g] - scene.radius[g]
 
 
+def resize_shapes(scene: CollisionScene, sizes: Matrix, radii: Vector, work: CollisionWork) -> None:
+    """Give shapes other sizes (shapes, 3) and bounding balls, whose surfaces count as having moved by the change."""
+    for g in range(len(radii)):
+        for k in range(3):
+            work.travel[g] += abs(sizes[g, k] - scene.size[g, k])
+            scene.size[g, k] = sizes[g, k]
+        scene.radius[g] = radii[g]
+
+
 def are_far(PA: Vector, PB: Vector, reach: float) -> bool:
     """Return whether the centres of two placed shapes are at least `reach` [m] apart."""
     x, y, z = PA[9] - PB[9], PA[10] - PB[10], PA[11] - PB[11]

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from ..array_types import IntegerMatrix, Integers, Matrix
+from ..array_types import Array, IntegerMatrix, Integers, Matrix
 from ..model.types import Shape, ShapeType
 from .collision_scene import BOX, CAPSULE, CYLINDER, ELLIPSOID, HEIGHTS, HULL, PLANE, SPHERE, HeightFields, Hulls
 from .hulls import NO_HULL, Hull, hull_of_mesh
@@ -91,14 +91,18 @@ def shape_part(shape: Shape, by_file: bool = False) -> ShapePart:
         return _hull_part(shape, by_file)
     if kind == BOX:
         size = [0.5 * s for s in shape.size]
-        around = float(np.linalg.norm(size))
     elif kind in (CAPSULE, CYLINDER):
         size[1] *= 0.5
-        around = size[0] + size[1] if kind == CAPSULE else float(np.hypot(size[0], size[1]))
-    else:
-        around = max(size)
     radius, centers = local_stand_ins(shape)
+    around = float(bounding_radius(kind, np.array(size[:3], float)))
     return ShapePart(kind, T, (float(size[0]), float(size[1]), float(size[2])), around, _as_balls(centers, radius))
+
+
+def bounding_radius(kind: int, size: Array) -> Array:
+    """Return the radius (...) of the ball around spheres, capsules, boxes, cylinders or ellipsoids of sizes (..., 3)."""
+    if kind == CAPSULE:
+        return np.asarray(size[..., 0] + size[..., 1])
+    return np.asarray(np.linalg.norm(size, axis=-1) if kind in (BOX, CYLINDER) else size.max(axis=-1))
 
 
 def _hull_part(shape: Shape, by_file: bool) -> ShapePart:

@@ -367,7 +367,7 @@ def _is_small(step: Step, objective: float, unknowns: int, rough: bool) -> bool:
 
 def _grams(problem: _Problem, point: _Point, noise: dict[str, Vector]) -> Grams:
     weights = None if problem.terms.law == SQUARES else lambda name, r: _weight(problem.terms.law, r / noise[name])
-    return problem.shooting.grams(point.x, point.starts, point.motion, point.places, weights)
+    return problem.shooting.grams(point.x, point.starts, point.motion, point.places, point.residuals, weights)
 
 
 def _weight(law: str, u: Array) -> Array:

@@ -11,7 +11,7 @@ and the Schur complement Σ_w (C_w - B_wᵀ A_w⁻¹ B_w) that of the unknowns. 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -55,7 +55,10 @@ class Step(NamedTuple):
 
 def weighted(grams: Grams, noise: Mapping[str, Vector]) -> Array:
     """Return the sums (W, m, m) of all components, for their noise."""
-    return np.asarray(np.sum([np.einsum("wcij,c->wij", G, noise[name] ** -2.0) for name, G in grams.sums.items()], axis=0))
+    found: Any = 0.0
+    for name, G in grams.sums.items():
+        found = found + (noise[name] ** -2.0 @ G.reshape(*G.shape[:2], -1)).reshape(len(G), *G.shape[2:])
+    return np.asarray(found)
 
 
 def normal_equations(grams: Grams, noise: Mapping[str, Vector], prior: Prior, x: Vector) -> Normal:
@@ -118,7 +121,12 @@ def _damped(A: Array, damping: float) -> Array:
 def covariance_of(S: Matrix) -> Matrix:
     """Return the inverse of a Schur complement, computed in units of its diagonal."""
     scale = 1.0 / np.sqrt(np.diagonal(S))
-    inverse = np.linalg.pinv(S * np.outer(scale, scale), rcond=1e-14, hermitian=True)
+    scaled = S * np.outer(scale, scale)
+    try:
+        root = np.linalg.inv(np.linalg.cholesky(scaled))
+        inverse = root.T @ root
+    except np.linalg.LinAlgError:
+        inverse = np.linalg.pinv(scaled, rcond=1e-14, hermitian=True)
     return np.asarray(inverse * np.outer(scale, scale))
 
 

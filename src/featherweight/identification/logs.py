@@ -12,7 +12,9 @@ from numpy.typing import ArrayLike
 from ..array_types import Array, Integers, Matrix, Tensor, Vector
 from ..model.model import ModelSensor
 from ..model.model_sensors import OF_LAST_STEP
+from ..model.types import JointType
 from ..names import UnknownNameError, choose_from
+from ..robot.robot import Robot
 from ..simulation.simulation import Simulation
 
 POSITIONS, VELOCITIES = "q", "v"
@@ -147,6 +149,8 @@ def checked_log(sim: Simulation, log: Log, sources: Mapping[str, Source]) -> Che
             noise = np.broadcast_to(np.asarray(channel.noise, float), (len(source.components),))
             if not (noise > 0.0).all():
                 raise ValueError(f"Log: noise of {name!r} must be positive; got {channel.noise!r}")
+        if source.kind == POSITIONS and not robot.closed:
+            _check_limits(robot, name, source, values)
         samples[name] = Samples(times - time[0], values, noise)
     if not samples:
         raise ValueError("Log: measured is empty; give at least one measurement, such as {'q': positions}")
@@ -166,6 +170,25 @@ def checked_log(sim: Simulation, log: Log, sources: Mapping[str, Source]) -> Che
             raise ValueError(f"Log: {what} must be finite numbers of shape ({len(time)}, {width}); got shape {x.shape}")
         inputs[what] = _of_steps(time - time[0], x, steps, h)
     return CheckedLog(float(time[0]), steps, inputs["tau"], inputs["control"], samples)
+
+
+def _check_limits(robot: Robot, name: str, source: Source, values: Matrix) -> None:
+    """Raise ValueError for a joint whose measured positions are mostly farther beyond its limits than their whole range."""
+    lower, upper = (x[source.columns] for x in (robot.lower, robot.upper))
+    for j in robot.joints:
+        k = j.q_slice.start - source.columns.start
+        if j.type.nq != 1 or not 0 <= k < values.shape[1] or not np.isfinite(values[:, k]).any():
+            continue
+        if not np.isfinite(upper[k] - lower[k]):
+            continue
+        middle = float(np.nanmedian(np.abs(values[:, k] - 0.5 * (lower[k] + upper[k]))))
+        if middle > 1.5 * (upper[k] - lower[k]):
+            worst = float(values[np.nanargmax(np.abs(values[:, k])), k])
+            unit = "m" if j.type is JointType.PRISMATIC else "rad, not degrees"
+            limits = f"from {lower[k]:g} to {upper[k]:g}"
+            raise ValueError(
+                f"Log: {name!r} has joint {j.name!r} at {worst:g}, far beyond its limits {limits}; positions are in {unit}"
+            )
 
 
 def _of_steps(time: Vector, x: Matrix, steps: int, h: float) -> Matrix:

@@ -31,12 +31,21 @@ from .unknowns import LATENCY, Unknowns
 DIFFERENCE = 1e-5  # of unknowns, relative to their scale
 AXES = {JointType.FLOATING: 3, JointType.PLANAR: 2}  # numbers of linear velocities
 TURN = 1e-6  # [rad, m] difference of configurations
+ONE_THREAD = 250_000  # products of numbers up to which OpenBLAS multiplies on one thread: starting threads takes longer
+
+
+class LateDampers(NamedTuple):
+    """Corrections where dampers act after impulses that yield: of joint forces, and of velocities after steps (m, nv, p)."""
+
+    steps: Integers  # (m,)
+    forces: Array
+    ends: Array
 
 
 class StepSlopes(NamedTuple):
     """Derivatives of steps: by the state before, A (n, 2 nv, 2 nv), by joint forces, B (n, 2 nv, nv), and by unknowns.
 
-    The latter are B times those of joint forces, which `forces` returns for some steps, plus D (n, 2 nv, q) of unknowns that
+    The latter are B times those of joint forces, which `forces` writes for some steps, plus D (n, 2 nv, q) of unknowns that
     are no forces. With a step h > 0, only the rows of velocities v+ (n, nv, .) are there, and positions are q+ = q + h v+.
     """
 
@@ -44,8 +53,9 @@ class StepSlopes(NamedTuple):
     B: Array
     D: Array
     others: Integers  # (q,) numbers of the unknowns of D
-    forces: Callable[[slice], Array]  # (k, nv, p)
+    forces: Callable[[slice, Array], None]  # (k, nv, p)
     h: float
+    late: LateDampers
 
 
 def step_slopes(
@@ -62,9 +72,9 @@ def step_slopes(
     sim.reset(*before)
     found = sim.derivatives(**inputs)
     others = np.flatnonzero(unknowns.field("moves") * ~unknowns.as_forces)
-    straight = sim.contact_softness is not None and not sim.robot.closed and all(j.type.nq <= 1 for j in sim.robot.joints)
+    straight = _is_straight(sim)
     A, B = (x[:, nv:] if straight else x for x in (found.A, found.B))
-    forces = _force_slopes(sim, unknowns, x, before, after, inputs)
+    forces, late = _force_slopes(sim, unknowns, x, before, after, inputs)
     D = np.empty((n, A.shape[1], len(others)))
     differ = any(unknowns.list[k].kind != LATENCY for k in others)
     ends = _ends(sim, before, inputs) if differ else after  # without impulses of earlier steps, as all steps below
@@ -81,7 +91,13 @@ def step_slopes(
         D[:, -nv:, place] = (moved[1] - ends[1]) / small
         if not straight:
             D[:, :nv, place] = sim.robot.difference(ends[0], moved[0]) / small
-    return StepSlopes(A, B, D, others, forces, sim.dt if straight else 0.0)
+    return StepSlopes(A, B, D, others, forces, sim.dt if straight else 0.0, late)
+
+
+def _is_straight(sim: Simulation) -> bool:
+    """Return whether positions after a step are those before it plus a multiple of the velocities after it."""
+    straight = all(j.type.nq <= 1 for j in sim.robot.joints) and not sim.robot.closed
+    return straight and sim.contact_softness is not None
 
 
 def _slopes_by_latency(
@@ -107,33 +123,81 @@ def _ends(sim: Simulation, before: tuple[Matrix, Matrix], inputs: Mapping[str, A
 def _force_slopes(
     sim: Simulation, unknowns: Unknowns, x: Vector, before: tuple[Matrix, Matrix], after: tuple[Matrix, Matrix],
     inputs: Mapping[str, Any],
-) -> Callable[[slice], Array]:  # fmt: skip
-    """Return the function of steps that returns the joint forces (k, nv, p) that a change of the unknowns replaces.
+) -> tuple[Callable[[slice, Array], None], LateDampers]:  # fmt: skip
+    """Return the function that writes the joint forces (k, nv, p) of some steps that a change of the unknowns replaces.
 
     They are zero for unknowns that are no forces. `sim` has differentiated the steps.
     """
-    robot, (n, nv), columns = sim.robot, before[1].shape, unknowns.inertial
-    if not unknowns.as_forces.any():
-        return lambda some: np.zeros((some.stop - some.start, nv, len(x)))
-    dry, limits = sim.differentiated_joint_forces if unknowns.rub or unknowns.scale_friction else np.zeros((2, n, nv))
+    robot, (n, nv), others = sim.robot, before[1].shape, np.flatnonzero(~unknowns.as_forces)
+    columns, none = np.setdiff1d(unknowns.inertial, others), np.zeros((0, nv, len(x)))
+    late = LateDampers(np.zeros(0, np.int64), none, none)
+    if len(others) == len(x):
+        return lambda some, F: F.fill(0.0), late
+    settles = sim.has_late_dampers and _is_straight(sim)
+    rubs = unknowns.rub or unknowns.scale_friction or settles
+    dry, limits = sim.differentiated_joint_forces if rubs else np.zeros((2, n, nv))
     u = velocity_of_step(robot, before, after, sim.dt)
     a = (u - before[1]) / sim.dt
     compliance = unknowns.weight_slopes(x) if unknowns.scale_friction else np.zeros((nv, 0))
     by_parameters = np.ascontiguousarray(unknowns.inertial_slopes(x)[:, columns])
     gains = [k for _, k in unknowns.gains if unknowns.as_forces[k]] if "control" in inputs else []
 
-    def forces(some: slice) -> Array:
-        F = unknowns.force_slopes(x, u[some], a[some], dry[some], limits[some], compliance)
+    def add_inertial(some: Any, F: Array, a: Matrix) -> None:
         if len(columns):
-            Y = np.asarray(robot.inverse_dynamics_regressor(before[0][some], before[1][some], a[some]))
-            F[..., columns] -= Y @ by_parameters
+            Y = np.asarray(robot.inverse_dynamics_regressor(before[0][some], before[1][some], a))
+            F[..., columns] -= _product(Y.reshape(-1, len(by_parameters)), by_parameters).reshape(*F.shape[:2], len(columns))
+
+    def write(some: slice, F: Array) -> None:
+        unknowns.write_force_slopes(F, x, u[some], a[some], dry[some], limits[some], compliance)
+        add_inertial(some, F, a[some])
         for velocity, k in unknowns.drives:
             F[:, velocity, k] = inputs["tau"][some, velocity] / x[k] if "tau" in inputs else 0.0
         if gains:
             F[..., gains] = unknowns.drive_slopes(x, before[0][some], before[1][some], inputs["control"][some])
-        return F
+        F[..., others] = 0.0
+        first, stop = np.searchsorted(late.steps, (some.start, some.stop))
+        F[late.steps[first:stop] - some.start] += late.forces[first:stop]
 
-    return forces
+    if settles:
+        yields = (limits != 0.0) | unknowns.sticks(x, dry)
+        if len(sim.touching_links):
+            _ends(sim, before, inputs)
+            yields = yields | np.reshape(sim.contact_forces, (n, -1)).any(axis=1, keepdims=True)
+        late = _late_dampers(sim, unknowns, x, before, (np.flatnonzero(yields.any(axis=1)), a), add_inertial)
+    return write, late
+
+
+def _late_dampers(
+    sim: Simulation, unknowns: Unknowns, x: Vector, before: tuple[Matrix, Matrix], at: tuple[Integers, Matrix],
+    add_inertial: Callable[[Any, Array, Matrix], None],
+) -> LateDampers:  # fmt: skip
+    """Return the corrections of some steps with the accelerations a' (n, nv) after dampers act.
+
+    The acceleration a before dampers solves M a + c = F + Jᵀ f(a), and a' solves (M + h D) a' = M a. With unknowns π,
+
+        (M + h D) δa' = M δa + Z,    M δa = G - Z + Jᵀ δf,    Z = δM (a - a') - h δD a',
+
+    where G are the derivatives of joint forces at a', which would be all if f were constant.
+    """
+    (some, a), h, D = at, sim.dt, unknowns.damping(x)
+    M = np.asarray(sim.with_own_inertias(sim.robot.mass_matrix, before[0][some], which=some))
+    first = a[some] + np.linalg.solve(M, (h * D * a[some])[..., None])[..., 0]
+    Z = np.zeros((len(some), M.shape[1], len(x)))
+    add_inertial(some, Z, a[some])
+    Z *= -1.0
+    add_inertial(some, Z, first)
+    Z *= -1.0
+    unknowns.add_late_slopes(Z, first - a[some], h * a[some])
+    Z[..., ~unknowns.as_forces] = 0.0
+    return LateDampers(some, -Z, h * np.linalg.solve(M + h * np.diag(D), Z))
+
+
+def _product(A: Matrix, B: Matrix) -> Matrix:
+    """Return A B, on one thread."""
+    found, rows = np.empty((len(A), B.shape[1])), max(1, ONE_THREAD // B.size)
+    for i in range(0, len(A), rows):
+        np.matmul(A[i : i + rows], B, out=found[i : i + rows])
+    return found
 
 
 def velocity_of_step(robot: Robot, before: tuple[Matrix, Matrix], after: tuple[Matrix, Matrix], h: float) -> Matrix:
@@ -200,7 +264,7 @@ class MotionSlopes:
         numbers = aligned_numbers(((steps + 1) * s + steps * nv) * width + steps * rows * (s + nv))
         made = numbers[: (steps + 1) * s * width].reshape(steps + 1, s, width)
         rest = numbers[made.size :]
-        self._forces = rest[: steps * nv * width].reshape(steps, nv, width)[..., s:]
+        self._forces = rest[: steps * nv * width].reshape(steps, nv, width)[..., s : columns - 1]
         self._factors = rest[steps * nv * width :].reshape(steps, rows, s + nv)
         self._made, self._columns = made, columns
         self._table = Table(_Window(numbers, steps, s, rows, nv, width, slopes.h))
@@ -219,8 +283,11 @@ class MotionSlopes:
             self._made[1:, s - rows :, s + slopes.others] = slopes.D[some]
         np.negative(slopes.A[some], out=self._factors[..., :s])
         np.negative(slopes.B[some], out=self._factors[..., s:])
-        F = slopes.forces(some)
-        self._forces[..., : F.shape[-1]] = F
+        late = slopes.late
+        first, stop = np.searchsorted(late.steps, (some.start, some.stop))
+        _, nv, p = late.ends.shape
+        self._made[1 + late.steps[first:stop] - some.start, s - nv :, s : s + p] += late.ends[first:stop]
+        slopes.forces(some, self._forces)
         self._run(self._table.address)
         return self._made[..., : self._columns]
 

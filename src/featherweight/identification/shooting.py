@@ -18,17 +18,17 @@ import numpy as np
 
 from ..array_types import Array, Integers, Matrix, Vector
 from ..engine.threads import processors, share_out
+from ..model.model import MovingJoint
 from ..robot.robot import Robot
 from ..simulation.simulation import Simulation
 from ..simulation.step_failures import SimulationError
 from .logs import POSITIONS, VELOCITIES, CheckedLog, Placed, Source, Windows, placed, window_inputs
-from .motion_slopes import MotionSlopes, StepSlopes, difference_of_joint, position_slopes, step_slopes
+from .motion_slopes import ONE_THREAD, MotionSlopes, StepSlopes, difference_of_joint, position_slopes, step_slopes
 from .unknowns import INPUTS, Unknowns
 
 DIFFERENCE = 1e-5  # step of differences, relative to the scale of an unknown; [rad, m] of positions at the start
 OF_SPEEDS = 10.0  # of velocities at the start, relative to those of positions [1/s]
 BEYOND = 0.1  # [rad, m] of joint limits, in which starts may be
-ONE_THREAD = 250_000  # products of numbers up to which OpenBLAS multiplies on one thread: starting threads takes longer
 MOST_SLOPES = 2_000_000  # greatest number of derivatives of steps that are kept at once
 LEAST_FLEET = 32  # robots of the smallest fleet
 MOST_STATES = 400_000  # greatest number of states of robots in one rollout
@@ -77,6 +77,7 @@ class Shooting:
         self.sensed = any(s.kind == "sensors" for s in sources.values())
         self.columns = 2 * self.robot.nv + len(unknowns)
         self._simulations: dict[int, Simulation] = {}
+        self._varied: dict[int, Matrix] = {}  # unknowns (rows, p) of the robots of each simulation
         sim = unknowns.simulation
         self.by_equations = sim.has_equations and not self.sensed and not sim.forces.states
         self._joints = {
@@ -88,6 +89,13 @@ class Shooting:
             for name, s in sources.items()
             if s.kind == POSITIONS
         }
+        self._straight = {name: self._velocities_of([j for j, _ in joints]) for name, joints in self._joints.items()}
+
+    def _velocities_of(self, joints: Sequence[MovingJoint]) -> slice | None:
+        """Return the velocities that are the rates of positions of joints; None if these are others, or not consecutive."""
+        own = slice(joints[0].v_slice.start, joints[-1].v_slice.stop) if joints else slice(0)
+        straight = all(j.type.nq == j.type.nv for j in joints) and not self.robot.closed
+        return own if straight and sum(j.type.nv for j in joints) == own.stop - own.start else None
 
     # motions
 
@@ -130,8 +138,10 @@ class Shooting:
             q, v = np.tile(np.atleast_2d(made.q)[:1], (robots, 1)), np.zeros((robots, self.robot.nv))
             made.reset(q, v)
             self._simulations[robots] = made
-        sim = self._simulations[robots]
-        sim.vary(**self.unknowns.arguments_of(X, robots))
+        sim, varied = self._simulations[robots], self._varied.get(robots)
+        if varied is None or not np.array_equal(varied, X):
+            sim.vary(**self.unknowns.arguments_of(X, robots))
+            self._varied[robots] = X.copy()
         return sim
 
     def simulation(self, x: Vector) -> Simulation:
@@ -219,13 +229,17 @@ class Shooting:
         return [slice(i, min(i + count, windows)) for i in range(0, windows, count)]
 
     def grams(
-        self, x: Vector, starts: Starts, motion: Motion, places: Mapping[str, Placed], weights: Weights | None = None
-    ) -> Grams:
-        """Return the sums at unknowns x (p,) and starts, with their motion. Raises SimulationError if a window fails."""
+        self, x: Vector, starts: Starts, motion: Motion, places: Mapping[str, Placed], residuals: Mapping[str, Array],
+        weights: Weights | None = None,
+    ) -> Grams:  # fmt: skip
+        """Return the sums at unknowns x (p,) and starts, with their motion and residuals (W, n, k).
+
+        Raises SimulationError if a window fails.
+        """
         nv, moves = self.robot.nv, self.unknowns.moves
         steps = self._differences(x)
         if self.by_equations:
-            return self._grams_by_equations(x, motion, places, weights, steps)
+            return self._grams_by_equations(x, motion, places, residuals, weights, steps)
         rows = 1 + 2 * nv + len(moves)
         X = np.tile(x, (rows, 1))
         X[1 + 2 * nv + np.arange(len(moves)), moves] += steps[moves]
@@ -260,13 +274,14 @@ class Shooting:
         return Grams({n: np.concatenate(s) for n, s in sums.items()}, {n: np.concatenate(c) for n, c in counts.items()})
 
     def _grams_by_equations(
-        self, x: Vector, motion: Motion, places: Mapping[str, Placed], weights: Weights | None, steps: Vector
-    ) -> Grams:
+        self, x: Vector, motion: Motion, places: Mapping[str, Placed], residuals: Mapping[str, Array],
+        weights: Weights | None, steps: Vector,
+    ) -> Grams:  # fmt: skip
         """Return the sums of `grams`, with the derivatives of steps (`motion_slopes`)."""
         windows, m = len(self.windows), self.columns + 1
         size = {name: len(source.components) for name, source in self.sources.items()}
         sums = {name: np.zeros((windows, k, m, m)) for name, k in size.items()}
-        counts = {name: np.zeros((windows, k), np.int64) for name, k in size.items()}
+        there = {name: self.measured(name, at) for name, at in places.items()}
         memory: list[MotionSlopes] = []  # one for each thread
         for which in self._parts(MOST_SLOPES // (6 * self.robot.nv**2 * self.windows.steps)):
             slopes = self._slopes_of_steps(which, x, Motion(*(a[which, None] for a in motion)))
@@ -277,32 +292,32 @@ class Shooting:
                     which = slice(first + w, first + w + 1)
                     moved, S = Motion(*(a[which, None] for a in motion)), own.of(slopes, w)[None]
                     for name in self.sources:
-                        at = Placed(*(a[which, : max(1, int(places[name].there[first + w].sum()))] for a in places[name]))
-                        J, measured = self._jacobian(name, at, moved, x, steps, S)
+                        part = which, slice(max(1, int(places[name].there[first + w].sum())))
+                        at = Placed(*(a[part] for a in places[name]))
+                        J = self._jacobian(name, at, moved, x, steps, S)
+                        if not there[name][part].all():
+                            J[..., :-1] *= there[name][part][..., None]
+                        J[..., -1] = residuals[name][part]
                         sums[name][which] = _sums(name, J, weights)
-                        counts[name][which] = measured.sum(axis=1)
                 memory.append(own)
 
             share_out(some, which.stop - which.start, processors())
-        return Grams(sums, counts)
+        return Grams(sums, {name: x.sum(axis=1) for name, x in there.items()})
 
-    def _jacobian(self, name: str, at: Placed, motion: Motion, x: Vector, steps: Vector, S: Array) -> tuple[Array, Array]:
-        """Return the rows (W, n, k, m) of a channel for the slopes S of states, and which components are measured.
+    def _jacobian(self, name: str, at: Placed, motion: Motion, x: Vector, steps: Vector, S: Array) -> Array:
+        """Return the rows (W, n, k, m) of a channel for the slopes S of states, without those of residuals.
 
-        The last column is that of residuals. With one channel, the rows may be those of S.
+        With one channel, the rows may be those of S.
         """
-        source, r = self.sources[name], self.residuals(name, at, motion, x[None], np.zeros(1))[:, 0]
-        if source.kind == VELOCITIES:
-            slopes = S[:, :, self.robot.nv :]
+        source = self.sources[name]
+        own = slice(self.robot.nv, None) if source.kind == VELOCITIES else self._straight[name]
+        if own is not None:
+            slopes = S[:, :, own]
         else:
             slopes = position_slopes(self.robot, motion.q[:, 0], S, [j for j, _ in self._joints[name]])
         J = self._placed_slopes(slopes, at, len(self.sources) > 1)
-        measured = self.measured(name, at)
-        if not measured.all():
-            J[..., :-1] *= measured[..., None]
         self._measured_columns(name, at, motion, x, steps, J)
-        J[..., -1] = r
-        return J, measured
+        return J
 
     def _placed_slopes(self, slopes: Array, at: Placed, copied: bool) -> Array:
         """Return slopes (W, n, k, m) at the places of measurements, from those (W, steps + 1, k, m) of all steps."""
@@ -327,7 +342,10 @@ class Shooting:
             (motion.q[:, 0, part].reshape(many * steps, -1), motion.v[:, 0, part].reshape(many * steps, -1))
             for part in (slice(0, steps), slice(1, None))
         )  # fmt: skip
-        return step_slopes(self._fleet(many * steps, x[None]), self.unknowns, x, before, after, inputs)
+        found = step_slopes(self._fleet(many * steps, x[None]), self.unknowns, x, before, after, inputs)
+        if len(found.others):  # whose differences change the unknowns of the simulation
+            del self._varied[many * steps]
+        return found
 
     def _differences(self, x: Vector) -> Vector:
         """Return the differences (p,) of the unknowns."""

@@ -15,32 +15,35 @@ from ..checks import NAME, NOTHING, Positive, checked, either, list_of, one_of
 from ..contact.compliant.compliance import MOST
 from ..model.editing.adding import backlash_tendon
 from ..model.inertial_parameters import NAMES
-from ..model.types import JointType
+from ..model.types import JointType, ShapeType
 from ..names import UnknownNameError, choose_from
 from ..robot.robot import Robot
 from ..simulation.inverse_weights import Inertias, inverse_mass_matrix, weights_of_dofs
 from ..simulation.simulation import Simulation
-from ..simulation.variation import with_gains
+from ..simulation.variation import RESIZED, with_gains
 from .consistency import parameters_of, pseudo_inertia
 from .consistent_fit import measure
 
 ARMATURE, DAMPING, DRY, STIFFNESS = "armature", "damping", "dry_friction", "stiffness"
-MASS, CENTER, INERTIA, PAYLOAD, POSITION = "mass", "center", "inertia", "payload", "position"
+MASS, CENTER, INERTIA, PAYLOAD = "mass", "center", "inertia", "payload"
+POSITION, RADIUS, SIZE = "position", "radius", "size"
 FRICTION, TIME_CONSTANT, DAMPING_RATIO = "friction", "time_constant", "damping_ratio"
 LEAST_IMPEDANCE, GREATEST_IMPEDANCE, IMPEDANCE_WIDTH = "least_impedance", "greatest_impedance", "impedance_width"
 BACKLASH, GAIN, DRIVE, OFFSET, DELAY, LATENCY = "backlash", "gain", "drive", "offset", "delay", "latency"
 INPUTS = "tau", "control"
 FIELD = {DAMPING: "damping", DRY: "dry_friction", STIFFNESS: "stiffness"}  # of `MovingJoint`
 OF_JOINTS, OF_BODIES = (ARMATURE, *FIELD, BACKLASH, OFFSET, DRIVE), (MASS, CENTER, INERTIA)
+OF_SHAPES = POSITION, RADIUS, SIZE
+ROUND = ShapeType.SPHERE, ShapeType.CAPSULE, ShapeType.CYLINDER
 SOLREF = TIME_CONSTANT, DAMPING_RATIO
 SOLIMP = LEAST_IMPEDANCE, GREATEST_IMPEDANCE, IMPEDANCE_WIDTH  # the first of five
 OF_CONTACTS = FRICTION, *SOLREF, *SOLIMP
-KINDS = (*OF_JOINTS, *OF_BODIES, PAYLOAD, POSITION, *OF_CONTACTS, GAIN, DELAY, LATENCY)
+KINDS = (*OF_JOINTS, *OF_BODIES, PAYLOAD, *OF_SHAPES, *OF_CONTACTS, GAIN, DELAY, LATENCY)
 OF_INERTIA = ARMATURE, *OF_BODIES, PAYLOAD  # kinds that change inverse inertias
 MEASURED = OFFSET, DELAY  # kinds that change measurements, not the motion
 TYPICAL = {
-    ARMATURE: 0.05, DAMPING: 0.2, DRY: 0.2, STIFFNESS: 1.0, CENTER: 0.02, POSITION: 0.02, INERTIA: 0.3, PAYLOAD: 0.5,
-    FRICTION: 0.5,
+    ARMATURE: 0.05, DAMPING: 0.2, DRY: 0.2, STIFFNESS: 1.0, CENTER: 0.02, POSITION: 0.02, RADIUS: 0.02, SIZE: 0.02,
+    INERTIA: 0.3, PAYLOAD: 0.5, FRICTION: 0.5,
     TIME_CONSTANT: 0.5, DAMPING_RATIO: 0.5, LEAST_IMPEDANCE: 0.1, GREATEST_IMPEDANCE: 0.02, IMPEDANCE_WIDTH: 0.5,
     BACKLASH: 1e-2, GAIN: 0.5, DRIVE: 0.5, OFFSET: 0.02, DELAY: 5e-3, LATENCY: 5e-3,
 }  # fmt: skip
@@ -48,7 +51,7 @@ TYPICAL = {
 MANY = 4  # names that share a parameter from which on its own name leaves most of them out
 SPREAD = 1.0  # prior deviation of entries of log-Cholesky factors
 WEAK = 100.0  # deviation of the prior of parameters without one, relative to their scale
-LEAST = {MASS: 1e-3, **dict.fromkeys((*SOLREF, *SOLIMP), 1e-2)}  # relative to the value of the file
+LEAST = {MASS: 1e-3, RADIUS: 1e-2, SIZE: 1e-2, **dict.fromkeys((*SOLREF, *SOLIMP), 1e-2)}  # relative to the value of the file
 LOWER = tuple((i, j) for i in range(4) for j in range(i + 1))  # entries of a Cholesky factor
 
 Names = Annotated[str | Iterable[str] | None, either([NOTHING, NAME, list_of(NAME)]).worded("a name, a list of names, or None")]
@@ -75,6 +78,8 @@ class Parameter:
     | "inertia" | bodies | all ten inertial parameters, physically consistent |
     | "payload" | frames or bodies | mass [kg] of a point at the frame's origin |
     | "position" | shapes | position (3) [m] of a shape in the frame of its body, for contacts |
+    | "radius" | spheres, capsules, cylinders | radius [m] of a shape, for contacts |
+    | "size" | these, boxes, ellipsoids | all numbers [m] of `Shape.size`, for contacts |
     | "friction" | nothing | factor of the friction of all contacts |
     | "time_constant" | nothing | factor of the time constants of all compliant contacts (`solref`) |
     | "damping_ratio" | nothing | factor of the damping ratios of all compliant contacts |
@@ -146,7 +151,8 @@ class Unknowns:
         self.latencies: dict[str, int] = {}
         self._backlash: list[tuple[int, float, int]] = []  # row of the tendon, gap of the file, unknown
         self._contacts: dict[str, int] = {}  # by kind
-        self._shapes: list[tuple[int, int]] = []  # (shape, the first of three unknowns)
+        self._shapes: list[tuple[int, int]] = []  # (shape, the first of three unknowns of its position)
+        self._sizes: list[tuple[int, int, int]] = []  # (shape, the first unknown of its size, and their number)
         self._inertial: dict[int, Inertial] = {}
         self.simulation, self._nominal = _with_acting_joints(sim, self.given)
         self._factors = np.array([])
@@ -187,9 +193,9 @@ class Unknowns:
         elif x.kind == PAYLOAD:
             frames = {f.name: f for f in robot.frames if f.body is not None}
             self._each(x, list(frames), [], lambda name, k: self._of_frame(frames[name], k))
-        elif x.kind == POSITION:
+        elif x.kind in OF_SHAPES:
             shapes = [s.name for s in robot.shapes]
-            self._each(x, shapes, [], lambda name, k: self._of_shape(shapes.index(name), k))
+            self._each(x, shapes, [], lambda name, k: self._of_shape(x.kind, shapes.index(name), k))
         elif x.kind == GAIN:
             drives = [a.name for a in self.simulation.forces.actuators]
             self._each(x, drives, drives, lambda name, k: self._of_drive(drives.index(name), k))
@@ -207,7 +213,11 @@ class Unknowns:
             if name not in known:
                 raise UnknownNameError(f"{self._robot.name}: Parameter({x.kind!r}) has no part {choose_from(name, known)}")
         if not names:
-            raise ValueError(f"{self._robot.name}: Parameter({x.kind!r}) needs names in `of`; there are {', '.join(known)}")
+            if x.kind in OF_SHAPES:  # not those for pictures
+                types = ROUND if x.kind == RADIUS else RESIZED if x.kind == SIZE else [*ShapeType]
+                known = [s.name for s in self._robot.shapes if s.collision and s.type in types]
+            some = ", ".join(known) or "none"
+            raise ValueError(f"{self._robot.name}: Parameter({x.kind!r}) needs names in `of`; there are {some}")
         groups = [names] if x.shared else [[name] for name in names]
         for group in groups:
             k = len(self.list)
@@ -219,6 +229,11 @@ class Unknowns:
             elif x.kind == POSITION:
                 for axis, p in zip("xyz", self._robot.shapes[group[0]].placement.p, strict=True):
                     self._new(x, f"{label}.position.{axis}", "m", float(p), x.kind)
+            elif x.kind == SIZE:
+                if len({self._robot.shapes[name].type for name in group}) > 1:
+                    raise ValueError(f"fit: shapes that share a size must have the same type: {', '.join(group)}")
+                for i, own_size in enumerate(self._robot.shapes[group[0]].size):
+                    self._new(x, f"{label}.size[{i}]", "m", float(own_size), x.kind)
             elif x.kind == INERTIA:
                 for i, j in LOWER:
                     self._new(x, f"{label}.log[{i}{j}]", "", 0.0, x.kind)
@@ -245,6 +260,8 @@ class Unknowns:
             return ""
         if kind in (MASS, PAYLOAD):
             return "kg"
+        if kind == RADIUS:
+            return "m"
         if kind in (DELAY, LATENCY):
             return "s"
         slides = self._robot.model.joints[[j.name for j in self._robot.model.joints].index(name)].type is JointType.PRISMATIC
@@ -308,9 +325,16 @@ class Unknowns:
         self._inertial[body] = present._replace(payloads=(*present.payloads, (k, tuple(frame.placement.p))))
         return 0.0
 
-    def _of_shape(self, shape: int, k: int) -> float:
-        self._shapes.append((shape, k))
-        return 0.0
+    def _of_shape(self, kind: str, shape: int, k: int) -> float:
+        if kind == POSITION:
+            self._shapes.append((shape, k))
+            return 0.0
+        known = self._robot.shapes[shape]
+        if known.type not in (ROUND if kind == RADIUS else RESIZED):
+            other = f"; use Parameter({SIZE!r})" if known.type in RESIZED else ""
+            raise ValueError(f"fit: shape {known.name!r} is a {known.type}, whose {kind} cannot be fitted{other}")
+        self._sizes.append((shape, k, 1 if kind == RADIUS else len(known.size)))
+        return float(known.size[0])
 
     def _of_drive(self, drive: int, k: int) -> float:
         self.gains.append((drive, k))
@@ -374,6 +398,10 @@ class Unknowns:
             first = {k: shape for shape, k in reversed(self._shapes)}
             for shape, k in self._shapes:
                 found["shape_offsets"][:, shape] = X[:, k : k + 3] - self._robot.shapes[first[k]].placement.p
+        if self._sizes:
+            found["shape_sizes"] = np.ones((len(X), len(self._robot.shapes), 3))
+            for shape, k, count in self._sizes:
+                found["shape_sizes"][:, shape, :count] = X[:, k : k + count] / self._robot.shapes[shape].size[:count]
         if FRICTION in self._contacts:
             found["friction"] = X[:, self._contacts[FRICTION]].copy()
         if any(kind in self._contacts for kind in SOLREF):
@@ -388,7 +416,7 @@ class Unknowns:
 
     def arguments_of(self, X: Matrix, robots: int) -> dict[str, Array]:
         """Return the arguments of `Simulation.vary` for so many robots, those with values (rows, p) one after the other."""
-        given, alike = self.arguments(X), ("parameters", "armature", "shape_offsets") if len(X) == 1 else ()
+        given, alike = self.arguments(X), ("parameters", "armature", "shape_offsets", "shape_sizes") if len(X) == 1 else ()
         same = {name: given.pop(name)[0] for name in alike if name in given}
         return same | {name: np.tile(x, (robots // len(X), *[1] * (x.ndim - 1))) for name, x in given.items()}
 
@@ -400,7 +428,7 @@ class Unknowns:
         """
         if self._robot.closed:
             return np.zeros(len(self), bool)
-        others = {*OF_CONTACTS, POSITION, BACKLASH, STIFFNESS, LATENCY, *(OF_INERTIA if self._scale_contacts else ())}
+        others = {*OF_CONTACTS, *OF_SHAPES, BACKLASH, STIFFNESS, LATENCY, *(OF_INERTIA if self._scale_contacts else ())}
         others |= set() if self.simulation.has_explicit_drives else {GAIN}
         return np.array([u.moves and u.kind not in others for u in self.list])
 
@@ -457,27 +485,54 @@ class Unknowns:
         ahead, behind = (self.inertial_parameters(x + s * np.diag(small)).reshape(len(x), -1) for s in (1.0, -1.0))
         return np.asarray(((ahead - behind) / (2.0 * small[:, None])).T)
 
-    def force_slopes(self, x: Vector, v: Matrix, a: Matrix, dry: Matrix, limits: Matrix, compliance: Matrix) -> Array:
-        """Return the derivatives (robots, nv, p) of joint forces by unknowns that act at joints.
+    def write_force_slopes(
+        self, found: Array, x: Vector, v: Matrix, a: Matrix, dry: Matrix, limits: Matrix, compliance: Matrix
+    ) -> None:
+        """Write the derivatives (robots, nv, p) of joint forces by unknowns that act at joints.
 
         `v` are velocities after a step, `a` accelerations, `dry` and `limits` forces (robots, nv) of both in it, and
         `compliance` is that of `weight_slopes`. Dry friction that sticks does not depend on its greatest value. Forces of
         limits and of dry friction that sticks are inversely proportional to their compliance at the same velocity.
         """
-        most = self._greatest_friction(x)
-        slides = np.abs(dry) > (1.0 - 1e-6) * most
+        slides = ~self.sticks(x, dry)
+        found[:] = 0.0
         if self.scale_friction:
-            found = np.multiply(-(limits + np.where(slides, 0.0, dry))[..., None], compliance)
-        else:
-            found = np.zeros((*v.shape, len(x)))
+            yields = limits + np.where(slides, 0.0, dry)
+            some = np.flatnonzero(yields.any(axis=1))
+            found[some] = -yields[some, :, None] * compliance
+        for kind, slope in ((ARMATURE, -a), (DAMPING, -v), (DRY, np.sign(dry) * slides)):
+            rows, columns = self._places_of_forces[kind]
+            found[:, rows, columns] = slope[:, rows] + (found[:, rows, columns] if kind == ARMATURE else 0.0)
+        rows, columns = self._places_of_forces[DRY]
+        none = x[columns] <= 0.0
+        if none.any():
+            found[:, rows[none], columns[none]] = -np.sign(v[:, rows[none]])
+
+    @cached_property
+    def _places_of_forces(self) -> dict[str, tuple[Integers, ...]]:
+        """The velocities and unknowns of armature, damping and dry friction."""
         joints = _with_armature(self._robot)
-        for j, k in self._armature:
-            found[:, joints[j].v_slice, k] -= a[:, joints[j].v_slice]
+        entries = {kind: [(rows, k) for rows, _, k in self._rows.get(kind, ())] for kind in (DAMPING, DRY)}
+        entries[ARMATURE] = [(np.arange(joints[j].v_slice.start, joints[j].v_slice.stop), k) for j, k in self._armature]
+        pairs = {kind: [(int(row), k) for rows, k in own for row in rows] for kind, own in entries.items()}
+        return {kind: tuple(np.array(own, np.int64).reshape(-1, 2).T) for kind, own in pairs.items()}
+
+    def add_late_slopes(self, found: Array, a: Matrix, change: Matrix) -> None:
+        """Add slopes (robots, nv, p) of the product of the mass matrix and `a`, minus that of the damping and `change`."""
+        for kind, x in ((ARMATURE, a), (DAMPING, -change)):
+            rows, columns = self._places_of_forces[kind]
+            found[:, rows, columns] += x[:, rows]
+
+    def damping(self, x: Vector) -> Vector:
+        """Return the damping (nv,) of joints."""
+        found: Vector = self.simulation.forces.springs.damping[: self._robot.nv].copy()
         for rows, _, k in self._rows.get(DAMPING, ()):
-            found[:, rows, k] = -v[:, rows]
-        for rows, _, k in self._rows.get(DRY, ()):
-            found[:, rows, k] = np.sign(dry[:, rows]) * slides[:, rows] if x[k] > 0.0 else -np.sign(v[:, rows])
+            found[rows] = x[k]
         return found
+
+    def sticks(self, x: Vector, dry: Matrix) -> Array:
+        """Return whether joints stick (robots, nv) by dry friction with these forces."""
+        return np.asarray(np.abs(dry) < (1.0 - 1e-6) * self._greatest_friction(x))
 
     def _greatest_friction(self, x: Vector) -> Vector:
         """Return the greatest dry friction (nv,) of joints."""
@@ -503,7 +558,8 @@ class Unknowns:
 
     def of_simulation(self, x: Vector) -> dict[str, Array]:
         """Return the arguments of `Simulation.vary` for what `robot` lacks, for values (p,)."""
-        every, names = self.arguments(x[None]), ("shape_offsets", "friction", "solref", "solimp", "limits", "gains")
+        every = self.arguments(x[None])
+        names = "shape_offsets", "shape_sizes", "friction", "solref", "solimp", "limits", "gains"
         return {name: every[name] for name in names if name in every}
 
     def physical(self, x: Vector) -> tuple[list[str], list[str], Vector]:

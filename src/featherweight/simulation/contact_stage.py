@@ -105,7 +105,7 @@ class ContactStage:
         """
         robot = self.robot
         small = robot.nv <= MOST_COUPLED or not self.coupling
-        return self.convex and small and self.inertia.algorithm == "auto" and bool(self.bodies) and not robot.closed
+        return self.convex and small and self.inertia.algorithm == "auto" and self.touches and not robot.closed
 
     @property
     def touches(self) -> bool:

@@ -408,12 +408,15 @@ class Fleet:
     def vary(self, varied: dict[str, Array]) -> None:
         """Give robots their own parameters, by fields of `VariedArrays`."""
         self.revision += 1
-        made = VariedArrays.none()._replace(**varied)
+        made, arrays = VariedArrays.none()._replace(**varied), self.arrays
         self._ready = False
+        if len(made.sizes):
+            gaps = arrays.gaps
+            arrays = arrays._replace(gaps=FleetGaps.of(len(self.q), *(x.shape[1] for x in (gaps.travel, gaps.apart_until))))
         if [len(x) > 0 for x in made] != [len(x) > 0 for x in self.varied]:
             self._tables.clear()
         self.varied, self.differ = made, any(len(x) for x in made)
-        self._settle(self.arrays._replace(varied=made))
+        self._settle(arrays._replace(varied=made))
 
     @property
     def activation(self) -> Matrix:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..array_types import Matrix, Tensor, Tensor4, Vector
+from ..collision.detection import resize_shapes
 from ..contact.contact_solver import forget_forces, keep_force
 from ..engine.loops.kernels import CompiledLoop, call_machine, lane, lanes
 from .robot_stages import all_finite, clear_impulses, find_touching, solve_in_lane
@@ -211,6 +212,8 @@ def load_robot(one: RobotStages, many: FleetArrays, i: int) -> None:
         copy_rows(own.yielding_rows[i], one.touching.model.yielding_rows)
     if len(own.shapes) > 0:
         copy_rows(own.shapes[i], one.touching.collisions.offset)
+    if len(own.sizes) > 0:
+        resize_shapes(one.touching.scene, own.sizes[i], own.radii[i], one.touching.collisions)
     if len(own.damping) > 0:
         copy(own.damping[i], one.joints.springs.damping)
     if len(own.stiffness) > 0:

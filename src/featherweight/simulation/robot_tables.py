@@ -309,7 +309,8 @@ def _touching(step: StepModel, stage: ContactStage, capacity: int) -> TouchingRe
         return BodyDelassus(np.zeros((m, m)), inertia.begin.copy(), by_inverse, factors, work)
 
     return TouchingRecord(
-        scene=stage.scene, pair_of=stage.touching.pairs.astype(np.int64),
+        scene=stage.scene._replace(size=stage.scene.size.copy(), radius=stage.scene.radius.copy()),
+        pair_of=stage.touching.pairs.astype(np.int64),
         model=model._replace(
             friction=model.friction.copy(), restitution=model.restitution.copy(), width=model.width.copy(),
             rows=_copies(model.rows), yielding=model.yielding.copy(), yielding_rows=model.yielding_rows.copy(),

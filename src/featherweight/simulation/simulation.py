@@ -422,6 +422,7 @@ class Simulation(SuggestsNames):
         parameters: ArrayLike | None = None,
         armature: ArrayLike | None = None,
         shape_offsets: ArrayLike | None = None,
+        shape_sizes: ArrayLike | None = None,
         friction: ArrayLike | None = None,
         solref: ArrayLike | None = None,
         solimp: ArrayLike | None = None,
@@ -435,15 +436,16 @@ class Simulation(SuggestsNames):
 
         `parameters` (robots, nbodies, 10) are inertial parameters, as `identification.random_parameters` draws them. `armature`
         (robots, k) is the armature as in `robot.armature`. `shape_offsets` (robots, nshapes, 3) [m] displace the shapes of
-        `robot.shapes` in the frames of their bodies, for contacts but not for rays and pictures. All other arguments are
-        factors, of shape (robots,), or with one factor for each element: `friction` of contacts; `solref` (robots, 2), time
-        constant and damping ratio of compliant contacts, and `solimp` (robots, 5), least and greatest impedance, width,
-        midpoint and power of their curve, within MuJoCo's bounds; `dry_friction`, `damping`, `stiffness` and `limits` (robots,
-        n) of degrees of freedom of all joints, or of these and tendons, where factors of limits are those of ranges, about
-        their middle; `gains` (robots, nu) of actuators. A number is the same factor for all robots and elements, or the
-        armature of all joints; parameters, armatures and offsets without the axis of robots are those of all. A parameter that
-        is not given returns to the robot's own value. Inertias scale the compliance of contacts, limits and dry friction that
-        yield (MuJoCo's `invweight0`).
+        `robot.shapes` in the frames of their bodies. `shape_sizes` (robots, nshapes, 3) are factors of the numbers of
+        `Shape.size` of spheres, capsules, cylinders, boxes and ellipsoids, and 1 for all others. Both are for contacts but not
+        for rays and pictures. All other arguments are factors, of shape (robots,), or with one factor for each element:
+        `friction` of contacts; `solref` (robots, 2), time constant and damping ratio of compliant contacts, and `solimp`
+        (robots, 5), least and greatest impedance, width, midpoint and power of their curve, within MuJoCo's bounds;
+        `dry_friction`, `damping`, `stiffness` and `limits` (robots, n) of degrees of freedom of all joints, or of these and
+        tendons, where factors of limits are those of ranges, about their middle; `gains` (robots, nu) of actuators. A number is
+        the same factor for all robots and elements, or the armature of all joints; parameters, armatures, offsets and sizes
+        without the axis of robots are those of all. A parameter that is not given returns to the robot's own value. Inertias
+        scale the compliance of contacts, limits and dry friction that yield (MuJoCo's `invweight0`).
 
         Raises ValueError for wrong shapes, non-finite numbers and negative factors, for the softness of rigid contacts, and for
         inertias of robots whose functions are too large to be traced. Raises NotImplementedError for inertial parameters with
@@ -464,8 +466,10 @@ class Simulation(SuggestsNames):
         }
         if parameters is not None and self.robot.model.weight_compensated:
             raise NotImplementedError(f"inertial parameters of {self.robot.name}, with gravity compensation, cannot vary")
-        varied = varied_arrays(self._fleet, given, parameters, armature, shape_offsets)
-        every = {"parameters": parameters, "armature": armature, "shape_offsets": shape_offsets}
+        varied = varied_arrays(self._fleet, given, parameters, armature, shape_offsets, shape_sizes)
+        every = {
+            "parameters": parameters, "armature": armature, "shape_offsets": shape_offsets, "shape_sizes": shape_sizes
+        }  # fmt: skip
         copies: dict[int, Simulation] = vars(self).get("_copies", {})
         for kind, copied in list(copies.items()):
             if len(copied._fleet.q) != len(self._fleet.q):
@@ -537,6 +541,12 @@ class Simulation(SuggestsNames):
         """Return whether steps evaluate the forces of all actuators at the state before the step."""
         return not self._fleet.model.armature_varies
 
+    @property
+    def has_late_dampers(self) -> bool:
+        """Return whether dampers of joints, and nothing else, act after the impulses of a step (MuJoCo's "Euler")."""
+        model = self._fleet.model
+        return model.settles and not (model.armature_varies or model.damped_lengths or len(model.free_bodies.row))
+
     @exclusive
     def derivative_products(
         self,
@@ -565,11 +575,11 @@ class Simulation(SuggestsNames):
     ) -> dict[str, Array]:
         """Return the derivatives of the state after the step that `step` would take by parameters of the robot, by name.
 
-        Parameters are the arguments of `vary`: "parameters" (inertial parameters), "armature", "shape_offsets" (three numbers
-        for each shape), and the factors "friction", "solref", "solimp", "dry_friction", "damping", "stiffness", "limits" and
-        "gains", at their values in the last `vary`, or else the robot's own. Each array is (..., 2 nv + na, k), for k numbers
-        of the argument: 10 for each body, one for each joint, degree of freedom or actuator, one friction factor, two of
-        `solref` and five of `solimp`. The state is that of `derivatives`.
+        Parameters are the arguments of `vary`: "parameters" (inertial parameters), "armature", "shape_offsets" and
+        "shape_sizes" (three numbers for each shape), and the factors "friction", "solref", "solimp", "dry_friction", "damping",
+        "stiffness", "limits" and "gains", at their values in the last `vary`, or else the robot's own. Each array is (...,
+        2 nv + na, k), for k numbers of the argument: 10 for each body, one for each joint, degree of freedom or actuator, one
+        friction factor, two of `solref` and five of `solimp`. The state is that of `derivatives`.
 
         They are central differences over 1e-6 of the parameter (forward differences at zero, which factors and armatures cannot
         pass) of whole steps, which a fleet of 2 k robots takes on threads. Raises as `step` and `vary` do.

@@ -200,7 +200,7 @@ class ContactInertiaRecord(NamedTuple):
 class TouchingRecord(NamedTuple):
     """Contacts, joint limits and dry friction of one robot."""
 
-    scene: Shared[CollisionScene]
+    scene: CollisionScene
     pair_of: Shared[Integers]  # (candidates,) the pair of each
     model: ContactModel
     contacts: ContactPoints
@@ -354,7 +354,7 @@ class FleetGaps(NamedTuple):
         return cls(np.zeros((robots, shapes, 12)), np.zeros((robots, shapes)), np.full((robots, pairs), -np.inf))
 
 
-OF_TENSORS = "yielding", "yielding_rows", "poly", "drives", "shapes", "parameters"
+OF_TENSORS = "yielding", "yielding_rows", "poly", "drives", "shapes", "sizes", "parameters"
 
 
 class VariedArrays(NamedTuple):
@@ -371,6 +371,8 @@ class VariedArrays(NamedTuple):
     upper: Matrix
     bound: Matrix  # (robots, rows) limits of joints and lengths
     shapes: Tensor  # (robots, shapes, 3) [m] displacements of the shapes of the scene
+    sizes: Tensor  # (robots, shapes, 3) [m] their sizes
+    radii: Matrix  # (robots, shapes) [m] radii of the balls around them
     parameters: Tensor  # (robots, bodies, 10)
     armature: Matrix  # (robots, k) including that of damping and springs
     own_armature: Matrix  # (robots, k) armature of the joints alone

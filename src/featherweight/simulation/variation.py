@@ -10,8 +10,10 @@ from numpy.typing import ArrayLike
 
 from ..array_types import Array
 from ..checks import argument, one_of
+from ..collision.collision_scene import HEIGHTS, HULL
+from ..collision.shape_parts import bounding_radius
 from ..contact.joint_rows import JointRows
-from ..model.types import JointType
+from ..model.types import JointType, ShapeType
 from ..robot.robot import Robot
 from .arguments import numbers
 from .inverse_weights import Inertias
@@ -20,13 +22,14 @@ from .state import State
 
 ROWS = "dry_friction", "damping", "stiffness", "limits"
 COMPLIANCE = {"solref": 2, "solimp": 5}  # numbers of each
+RESIZED = ShapeType.SPHERE, ShapeType.CAPSULE, ShapeType.CYLINDER, ShapeType.BOX, ShapeType.ELLIPSOID
 
 
 def varied_arrays(
     fleet: Any, given: Mapping[str, ArrayLike | None], parameters: ArrayLike | None, armature: ArrayLike | None,
-    offsets: ArrayLike | None,
+    shape_offsets: ArrayLike | None, shape_sizes: ArrayLike | None,
 ) -> dict[str, Array]:  # fmt: skip
-    """Return fields of `VariedArrays` for factors by name, inertial parameters, armatures and offsets of shapes.
+    """Return fields of `VariedArrays` for factors by name, inertial parameters, armatures, and offsets and sizes of shapes.
 
     Raises as `Simulation.vary` does.
     """
@@ -36,10 +39,12 @@ def varied_arrays(
     varied: dict[str, Array] = {}
     if "friction" in factor:
         varied["friction"] = factor["friction"] * contacts.model.friction
-    if offsets is not None:
-        moved = _of_each("shape_offsets", offsets, (len(fleet.model.robot.shapes), 3), robots)
+    if shape_offsets is not None:
+        moved = _of_each("shape_offsets", shape_offsets, (len(fleet.model.robot.shapes), 3), robots)
         parts = contacts.touching.shapes
         varied["shapes"] = np.where((parts >= 0)[:, None], moved[:, np.maximum(parts, 0)], 0.0)
+    if shape_sizes is not None:
+        varied |= _sizes(fleet, shape_sizes)
     if "dry_friction" in factor:
         rows = contacts.rows
         rubs = rows.friction & (rows.holds == 0)
@@ -74,6 +79,28 @@ def with_gains(forces: Any, factors: Array) -> Array:
     drives = np.tile(forces.drives.values, (*factors.shape[:-1], 1, 1))
     drives[..., 1:5, :] *= factors[..., None, forces.owner]  # gain and bias
     return np.asarray(drives)
+
+
+def _sizes(fleet: Any, given: ArrayLike) -> dict[str, Array]:
+    """Return the sizes of the scene's shapes, and the radii of the balls around them."""
+    shapes, scene, parts = fleet.model.robot.shapes, fleet.contacts.scene, fleet.contacts.touching.shapes
+    factors = _of_each("shape_sizes", given, (len(shapes), 3), len(fleet.q))
+    if not (factors > 0.0).all():
+        raise ValueError(f"vary: shape_sizes must be positive factors; got {factors.min():g}")
+    for k in np.flatnonzero((factors != 1.0).any(axis=(0, 2))):
+        if shapes[k].type not in RESIZED:
+            raise ValueError(
+                f"vary: shape_sizes of {shapes[k].name!r} must be 1, because it is a {shapes[k].type}; the sizes of "
+                f"{', '.join(RESIZED)} can vary"
+            )
+    if (scene.kind == HEIGHTS).any() and (factors != 1.0).any():
+        raise ValueError("vary: shape_sizes cannot vary on height fields")
+    sizes = scene.size * np.where((parts >= 0)[:, None], factors[:, np.maximum(parts, 0)], 1.0)
+    radii = np.tile(scene.radius, (len(sizes), 1))
+    for g in np.flatnonzero(parts >= 0):
+        if scene.kind[g] < HULL:
+            radii[:, g] = bounding_radius(scene.kind[g], sizes[:, g])
+    return {"sizes": sizes, "radii": radii}
 
 
 def _factors(name: str, given: ArrayLike, robots: int, size: int, forces: Any) -> Array:
@@ -174,7 +201,8 @@ def _of_each(name: str, x: ArrayLike, shape: tuple[int, ...], robots: int) -> Ar
 SMALL = 1e-6  # step of differences, relative to the parameter
 FLOOR = 1e-3  # magnitude of a small inertial parameter relative to the greatest of its body
 FACTORS = "friction", *COMPLIANCE, *ROWS, "gains"
-VARIED = "parameters", "armature", "shape_offsets", *FACTORS
+OF_SHAPES = "shape_offsets", "shape_sizes"
+VARIED = "parameters", "armature", *OF_SHAPES, *FACTORS
 SIGNED = "parameters", "shape_offsets"
 LENGTH = 0.1  # [m] scale of differences of positions
 
@@ -184,7 +212,7 @@ def present_values(simulation: Any, given: Mapping[str, Any], robots: int) -> di
     robot, forces = simulation.robot, simulation.forces
     values = {name: np.ones((robots, size)) for name, size in sizes_of_factors(forces).items()}
     values |= {"parameters": robot.inertial_parameters[None], "armature": robot.armature[None]}
-    values["shape_offsets"] = np.zeros((1, len(robot.shapes), 3))
+    values |= {name: np.full((1, len(robot.shapes), 3), float(name == "shape_sizes")) for name in OF_SHAPES}
     for name, x in given.items():
         numbers, own = np.asarray(x, float), values[name].shape[1:]
         if numbers.ndim == 1 and name in FACTORS:
@@ -240,8 +268,12 @@ def _magnitude(name: str, x: Array) -> Array:
 
 def _as_given(name: str, x: Array, robot: Robot) -> Array:
     """Return parameters (robots, numbers) as `vary` takes them."""
-    if name in SIGNED:
-        return x.reshape(len(x), *((len(robot.shapes), 3) if name == "shape_offsets" else robot.inertial_parameters.shape))
+    if name == "parameters":
+        return x.reshape(len(x), *robot.inertial_parameters.shape)
+    if name in OF_SHAPES:
+        x = x.reshape(len(x), len(robot.shapes), 3)
+        constant = name == "shape_sizes" and np.array([s.type not in RESIZED for s in robot.shapes], bool)
+        return np.where(np.reshape(constant, (-1, 1)), 1.0, x)
     return x[:, 0] if name == "friction" else x  # that of all contacts
 
 

@@ -48,7 +48,7 @@ from ..smooth_motion import (
     write_rows,
 )
 from ..stage_records import FOUND, NEAR, SOLVED, WITH_CONTROL, WITH_FORCES, RobotStages
-from .contacts import ROUNDED, add_touching, pull_back_touching, weight_before
+from .contacts import ROUNDED, add_touching, are_impulses_constant, pull_back_touching, weight_before
 from .equations import add_product, solve_for_rates, subtract_tiles
 from .loads import write_load_slopes, write_tau_slopes
 from .records import AccelerationSlopes
@@ -98,8 +98,9 @@ def write_acceleration_slopes(s: RobotStages, y: AccelerationSlopes) -> int:
 
 
 def has_dampers_only(s: RobotStages, y: AccelerationSlopes) -> bool:
-    """Return whether the acceleration after dampers solves (M + h D) a' + c = F, since nothing touches the robot."""
-    return bool(s.numbers.settles and not is_touched(s) and not y.by_differences)
+    """Return whether the acceleration after dampers solves (M + h D) a' + c = F, since no impulses change."""
+    settles = s.numbers.settles and not y.by_differences
+    return bool(settles and (not is_touched(s) or are_impulses_constant(s, y)))
 
 
 def write_forces_of_step(s: RobotStages, y: AccelerationSlopes) -> int:

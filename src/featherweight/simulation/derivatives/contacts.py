@@ -482,6 +482,26 @@ def is_row_between(p: ProblemRows, i: int, velocity: Vector) -> bool:
     return bool(abs(f - lower) < BOUNDARY * abs(f) or abs(f - upper) < BOUNDARY * abs(f))
 
 
+def are_impulses_constant(s: RobotStages, y: AccelerationSlopes) -> bool:
+    """Return whether only dry friction of joints acts in passes, and all of it at its bounds."""
+    t, settings = s.touching, s.touching.model.settings
+    if s.calls.contact_factor.address == 0 or (t.counts[FOUND] > 0 and t.counts[SOLVED] > 0):
+        return False
+    count, rows = find_active_rows(t.model, t.kinematics, t.passes.rows.active), t.model.rows
+    p = rows_in(t.passes.rows, settings.pyramid, 0, count)
+    own = answering_of(p.law, settings.cones, 0, t.passes.rows.turning, t.passes.rows.turning_friction)
+    for i in range(count):
+        r = p.active[i]
+        dof = t.dofs[rows.joint[r]]
+        if not rows.friction[r] or dof >= s.joints.driving.alike:
+            return False
+        y.responding[i] = p.law.bias[i] + rows.sign[r] * t.passes.change[dof]
+        _, G = answer_of_row(own, i, y.responding[i])
+        if G != 0.0 or is_row_between(p, i, y.responding):
+            return False
+    return True
+
+
 def add_curved(s: RobotStages, row: Vector, target: Vector) -> None:
     """Add h times a row times the derivative of w x v of joints whose velocities do not commute (see `free_velocity`)."""
     joints, v, h = s.joints.curved, s.state.v, s.numbers.step

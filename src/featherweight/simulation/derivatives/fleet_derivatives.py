@@ -92,8 +92,10 @@ def step_derivatives(fleet: Fleet, inputs: Inputs) -> StepDerivatives:
     if fleet.single:
         one = ends[0]
         return StepDerivatives(one[:, :m], one[:, m:forces], one[:, forces:], slopes.doubtful(0))
-    doubtful = tuple(slopes.doubtful(i) for i in range(len(ends)))
-    return StepDerivatives(ends[..., :m], ends[..., m:forces], ends[..., forces:], doubtful)
+    doubtful: list[tuple[str, ...]] = [()] * len(ends)
+    for i in np.flatnonzero(slopes.found.unsure).tolist():
+        doubtful[i] = slopes.doubtful(i)
+    return StepDerivatives(ends[..., :m], ends[..., m:forces], ends[..., forces:], tuple(doubtful))
 
 
 def compiled_slopes(fleet: Fleet, inputs: Inputs) -> FleetSlopes:
