@@ -390,7 +390,7 @@ class Fleet:
         tables, arguments = (one, self._many), (one.address, self._many.address, 0, len(self.q))
         self._at_once = prepared_call(self._run, *arguments, RUN, kept=tables)
         self._step_once = None
-        """Write inputs of one step of the only robot, and take it, if they are arrays that fit; return whether it succeeds."""
+        """Write inputs of one step of the only robot, and take it; return 1, 0 if it fails, or None for inputs that do not fit."""
         if self._lone and self.on_failure == "raise":
             self._step_once = writing_call(self.access.inputs, self._run, *arguments, STEP, kept=tables)
         self._energy = prepared_call(self._run, *arguments, ENERGY, kept=tables, brief=self._lone)
@@ -532,19 +532,20 @@ class Fleet:
     def step(self, tau: Any, control: Any, external: Any, steps: int = 1) -> None:
         """Take steps under joint forces, controls and forces on bodies of all robots. Raises ValueError for unfit inputs."""
         self.revision += 1
+        taken: int | None = None
         at_once = steps == 1 and self._ready and self._started and not self.first_inputs.looks
-        if at_once and (external is None or self._external) and self._step_once and self._step_once(tau, control, external):
-            return
-        self._give(tau, control, external)
-        if not (self._ready and self._started):
-            self._begin(tau is None and control is None)
-        if self._lone and steps <= MOST_STEPS and not (self.on_failure == "stop" and self.failed.item(0)):
-            self.failed[0], states = False, self.arrays.states
-            states.active[0], states.taken[0], states.plan[UNTIL] = True, 0, steps  # it may have stopped before
-            if self._at_once() == 1:
-                return
-            steps -= states.taken.item(0)
-        self._run_all(steps)
+        if at_once and (external is None or self._external) and self._step_once:
+            taken = self._step_once(tau, control, external)
+        if taken is None:
+            self._give(tau, control, external)
+            if not (self._ready and self._started):
+                self._begin(tau is None and control is None)
+            if self._lone and steps <= MOST_STEPS and not (self.on_failure == "stop" and self.failed.item(0)):
+                self.failed[0], states = False, self.arrays.states
+                states.active[0], states.taken[0], states.plan[UNTIL] = True, 0, steps  # it may have stopped before
+                taken = self._at_once()
+        if taken != 1:
+            self._run_all(steps, tried=taken == 0)
 
     def _give(self, tau: Any, control: Any, external: Any) -> None:
         """Set the inputs of steps, None for none. Raises ValueError for unfit ones."""
@@ -609,16 +610,23 @@ class Fleet:
         for name, x in arrays.items():
             self._many.point(name, x)
 
-    def _run_all(self, steps: int) -> None:
-        """Take steps. If the step of one of several robots fails aloud, or Ctrl-C interrupts them, no robot takes it."""
-        self._raise_errors()  # errors of a step that was tried before
+    def _run_all(self, steps: int, tried: bool = False) -> None:
+        """Take steps. If the step of one of several robots fails aloud, or Ctrl-C interrupts them, no robot takes it.
+
+        With `tried`, the only robot has already taken the steps before the first that failed.
+        """
+        self._raise_errors()  # of a step that was tried
         self.failures: dict[int, tuple[int, SimulationError]] = {}
         robots, backup = len(self.q), None if self._lone else self.backup()
-        begun = self.arrays.states.steps.copy()  # robots of a `State` may have taken different numbers of steps
+        states = self.arrays.states
+        begun = states.steps - tried * states.taken  # robots of a `State` may have taken different numbers of steps
         try:
             if self.on_failure != "stop":
                 self.failed.fill(False)
-            self._take(steps)
+            if tried:
+                self._go_on(0, steps, self.capacity)
+            else:
+                self._take(steps)
             if self.failures and self.on_failure == "raise":
                 robot, (done, error) = min(self.failures.items(), key=lambda item: item[1][0])
                 if backup:
