@@ -390,7 +390,7 @@ class Fleet:
         tables, arguments = (one, self._many), (one.address, self._many.address, 0, len(self.q))
         self._at_once = prepared_call(self._run, *arguments, RUN, kept=tables)
         self._step_once = None
-        """Write inputs of one step of the only robot, and take it; return 1, 0 if it fails, or None for inputs that do not fit."""
+        """Write inputs of a step of the only robot, and take it; return 1, 0 if it fails, None if the inputs do not fit."""
         if self._lone and self.on_failure == "raise":
             self._step_once = writing_call(self.access.inputs, self._run, *arguments, STEP, kept=tables)
         self._energy = prepared_call(self._run, *arguments, ENERGY, kept=tables, brief=self._lone)
