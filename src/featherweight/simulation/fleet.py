@@ -33,9 +33,6 @@ from .robot_tables import StagesTable, new_stages, stages_table
 from .sensors.history import SensorHistory
 from .stage_records import (
     EVERY,
-    INTERIOR_STEPS,
-    NEWTON_STEPS,
-    RESIDUAL,
     SINCE,
     UNTIL,
     WITH_CONTROL,
@@ -200,7 +197,7 @@ class Fleet:
         It is not for states that are wrong, are to be mended, or need a warning, and the fleet is then as it was. q is the
         default start, and v zero, if they are None.
         """
-        if not (self._ready and self._lone and self.single and self.plant.starts_freely and not self._drawn):
+        if not (self._ready and self.is_alone and self.single and self.plant.starts_freely and not self._drawn):
             return False
         restarts = self._restarts
         if not restarts.give(q, v):
@@ -334,7 +331,7 @@ class Fleet:
         self.arrays, robots = arrays, len(arrays.states.q)
         self.q, self.v = arrays.states.q, arrays.states.v
         self._show(self.single)
-        self._lone, self._one_thread = robots == 1, robots < 2 * GRAIN or self.threads == 1
+        self.is_alone, self._one_thread = robots == 1, robots < 2 * GRAIN or self.threads == 1
 
     def _show(self, single: bool) -> None:
         """Set whether users see a single robot, whose arrays have no axis of robots."""
@@ -391,9 +388,9 @@ class Fleet:
         self._at_once = prepared_call(self._run, *arguments, RUN, kept=tables)
         self._step_once = None
         """Write inputs of a step of the only robot, and take it; return 1, 0 if it fails, None if the inputs do not fit."""
-        if self._lone and self.on_failure == "raise":
+        if self.is_alone and self.on_failure == "raise":
             self._step_once = writing_call(self.access.inputs, self._run, *arguments, STEP, kept=tables)
-        self._energy = prepared_call(self._run, *arguments, ENERGY, kept=tables, brief=self._lone)
+        self._energy = prepared_call(self._run, *arguments, ENERGY, kept=tables, brief=self.is_alone)
         self._ready = True
 
     def _table(self) -> StagesTable:
@@ -428,10 +425,12 @@ class Fleet:
         if not self._compensated:  # steps know the energy without that of gravity compensation only
             if not self._ready:
                 self._compile()
-            done = self._energy() if self._one_thread else self._work(ENERGY, 0, len(self.q))
-            if done == len(self.q):
-                energy = self.arrays.states.energy
-                return energy.item(0) if self.single else energy.copy()
+            if self._one_thread:
+                self._energy()
+            else:
+                self._work(ENERGY, 0, len(self.q))
+            energy = self.arrays.states.energy
+            return energy.item(0) if self.single else energy.copy()
         robot, q, v = self.model.robot, self.q, self.v
         total = self.with_own_inertias(robot.kinetic_energy, q, v)
         total = total + self.with_own_inertias(robot.potential_energy, q)
@@ -452,10 +451,6 @@ class Fleet:
         own = {"parameters": self.varied.parameters[which], "armature": self.varied.own_armature[which]}
         return parametric(*arguments, *(own[x.name] for x in parametric.program.inputs[len(arguments) :]))
 
-    @property
-    def opened(self) -> float:
-        return float(self.arrays.states.opened.max())
-
     def put(self, q: Matrix, v: Matrix) -> None:
         self.revision += 1
         states = self.arrays.states
@@ -472,7 +467,7 @@ class Fleet:
         """Return the contacts of robot i, with impulses spread to those left out of their patches."""
         access = self.contact_access
         report = access.report
-        if i or not self._lone:
+        if i or not self.is_alone:
             report.robot[0] = i = i % len(self.q)
         found = access.of_robot()
         if found is None:
@@ -509,15 +504,6 @@ class Fleet:
         forces: Array = self.contact_access.on_bodies()
         return forces
 
-    def row_impulses(self) -> Matrix:
-        impulses: Matrix = self.arrays.states.last_row @ self.contacts.signs
-        return impulses
-
-    def solver_work(self) -> tuple[float, float, float, int]:
-        """Return residual [m/s], Newton and interior-point steps, maxima over all robots, and the count of inexact steps."""
-        most = self.arrays.states.report.max(axis=0)
-        return most[RESIDUAL], most[NEWTON_STEPS], most[INTERIOR_STEPS], int(self.arrays.states.inexact.sum())
-
     # steps
 
     def inputs(self, tau: Any, control: Any, external: Any) -> Inputs:
@@ -540,7 +526,7 @@ class Fleet:
             self._give(tau, control, external)
             if not (self._ready and self._started):
                 self._begin(tau is None and control is None)
-            if self._lone and steps <= MOST_STEPS and not (self.on_failure == "stop" and self.failed.item(0)):
+            if self.is_alone and steps <= MOST_STEPS and not (self.on_failure == "stop" and self.failed.item(0)):
                 self.failed[0], states = False, self.arrays.states
                 states.active[0], states.taken[0], states.plan[UNTIL] = True, 0, steps  # it may have stopped before
                 taken = self._at_once()
@@ -617,7 +603,7 @@ class Fleet:
         """
         self._raise_errors()  # of a step that was tried
         self.failures: dict[int, tuple[int, SimulationError]] = {}
-        robots, backup = len(self.q), None if self._lone else self.backup()
+        robots, backup = len(self.q), None if self.is_alone else self.backup()
         states = self.arrays.states
         begun = states.steps - tried * states.taken  # robots of a `State` may have taken different numbers of steps
         try:
@@ -742,9 +728,9 @@ class Fleet:
     def _work(self, work: int, first: int, stop: int, what: str = "") -> int:
         """Work on robots first to stop, on as many threads as pay off; return the number of successes."""
         run, many = self._run, self._many  # the calls keep them, whatever a function of the user does
-        return self._share(lambda one, i, j: run(one.address, many.address, i, j, work), first, stop, what)
+        return self.share(lambda one, i, j: run(one.address, many.address, i, j, work), first, stop, what)
 
-    def _share(self, work: Callable[[StagesTable, int, int], int], first: int, stop: int, what: str = "") -> int:
+    def share(self, work: Callable[[StagesTable, int, int], int], first: int, stop: int, what: str = "") -> int:
         """Work on robots first to stop, on as many threads as pay off, with stages for each; return the sum of the results."""
         done = []
 
@@ -831,11 +817,6 @@ class Fleet:
 
     # derivatives
 
-    @property
-    def is_alone(self) -> bool:
-        """Return whether there is a single robot."""
-        return self._lone
-
     def begin_inputs(self, inputs: Inputs) -> Table:
         """Set the inputs of the next step of all robots; return the table of their arrays. Raises ValueError for unfit ones."""
         self._give(*inputs)
@@ -843,10 +824,6 @@ class Fleet:
             self._compile()
         self.arrays.states.status.fill(TAKEN)
         return self._many
-
-    def share(self, work: Callable[[StagesTable, int, int], int]) -> int:
-        """Work on pieces of all robots on threads; return the sum of the results."""
-        return self._share(work, 0, len(self.q))
 
     def after_failed_attempts(self) -> Table:
         """Enlarge the capacity if contacts need it; return the table of arrays. Raises the error of the first other step."""
