@@ -22,7 +22,7 @@ from ..engine.progress import Progress
 from ..engine.threads import processors, share_out
 from ..model.model_sensors import OF_LAST_STEP
 from .arguments import of_robots
-from .array_access import ArrayAccess, ContactAccess
+from .array_access import ArrayAccess, ContactAccess, converted
 from .contact_arrays import ContactArrays, ContactsOfRobot, SpreadImpulses
 from .fleet_loop import ENERGY, LOOK, RUN, STEP, WORK_ON_ROBOTS
 from .fleet_vectors import STEPS as VECTOR_STEPS
@@ -388,7 +388,7 @@ class Fleet:
         self._at_once = prepared_call(self._run, *arguments, RUN, kept=tables)
         self._step_once = None
         """Write inputs of a step of the only robot, and take it; return 1, 0 if it fails, None if the inputs do not fit."""
-        if self.is_alone and self.on_failure == "raise":
+        if self.is_alone and self.on_failure != "stop":
             self._step_once = writing_call(self.access.inputs, self._run, *arguments, STEP, kept=tables)
         self._energy = prepared_call(self._run, *arguments, ENERGY, kept=tables, brief=self.is_alone)
         self._ready = True
@@ -522,6 +522,8 @@ class Fleet:
         at_once = steps == 1 and self._ready and self._started and not self.first_inputs.looks
         if at_once and (external is None or self._external) and self._step_once:
             taken = self._step_once(tau, control, external)
+            if taken is None:
+                taken = self._step_once(*map(converted, self.access.inputs, (tau, control, external)))
         if taken is None:
             self._give(tau, control, external)
             if not (self._ready and self._started):
@@ -532,6 +534,8 @@ class Fleet:
                 taken = self._at_once()
         if taken != 1:
             self._run_all(steps, tried=taken == 0)
+        elif self.on_failure == "reset":
+            self.failed[0] = False
 
     def _give(self, tau: Any, control: Any, external: Any) -> None:
         """Set the inputs of steps, None for none. Raises ValueError for unfit ones."""
