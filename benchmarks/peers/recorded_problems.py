@@ -31,7 +31,7 @@ from measure import ROBOTS, machine, markdown
 
 import featherweight as fw
 from featherweight.array_types import Array
-from featherweight.contact.contact_problem import active_rows, problem_in
+from featherweight.contact.contact_problem import find_active_rows, problem_in
 from featherweight.contact.factors.block_equations import place_of
 from featherweight.contact.factors.branches import padded
 from featherweight.contact.factors.row_factor import (
@@ -181,7 +181,8 @@ def problem_of_step(sim: fw.Simulation) -> tuple[Problem, Array, float] | None:
     """
     touching = sim._fleet.last_table().content.touching
     settings, contacts = touching.model.settings, int(touching.counts[2]) if touching.counts[0] > 0 else 0
-    rows = len(active_rows(touching.model, touching.kinematics)) if touching.counts[1] else 0
+    found = np.empty(len(touching.model.rows.joint), np.int64)
+    rows = find_active_rows(touching.model, touching.kinematics, found) if touching.counts[1] else 0
     if contacts + rows == 0:
         return None
     assembly = touching.workspace.assembly

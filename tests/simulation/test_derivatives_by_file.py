@@ -172,7 +172,7 @@ def test_fixed_tendons_and_linear_equalities(integrator: str) -> None:
     equality = '<equality><joint joint1="d" joint2="c" polycoef="0 .8 0 0 0" solimp=".5 .9 .2 .5 2"/></equality>'
     robot = fw.load(f"<mujoco>{xml}{equality}</mujoco>", equalities="compliant")
     sim = fw.Simulation(robot, contact="file")
-    assert sim._fleet.model.has_linear_forces
+    assert sim.forces.plain and not len(sim.forces.springs.nonlinear)
     assert len(steps_watched(sim, steps=400, every=40, push=0.5)) == 10
 
 

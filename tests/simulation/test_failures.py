@@ -15,6 +15,7 @@ import pytest
 import featherweight as fw
 from featherweight.names import MOVED_KEYWORDS
 from featherweight.robots.linkages import four_bar, four_bar_configuration
+from featherweight.simulation import fleet
 from oracles.mechanisms import closed
 from simulation.scenes import NO_GRAVITY, cart, double_pendulum, free_bodies, pendulum, pose, solid_ball, solid_box
 from simulation.test_batch import on_ground
@@ -95,6 +96,51 @@ def test_a_velocity_that_overflows_is_named() -> None:
     with pytest.raises(fw.SimulationError, match=r"velocity at joint '(shoulder|elbow)'"):
         sim.step(tau=[1e308, -1e308])
     np.testing.assert_array_equal(sim.v, [0.0, 0.0])
+
+
+@pytest.mark.parametrize(
+    ("inputs", "steps"), [(np.array([0.0, math.nan]), 1), ([0.0, math.nan], 1), (np.array([0.0, math.nan]), 3)]
+)
+@pytest.mark.parametrize("robots", [(), (3,)])
+@pytest.mark.parametrize("on_failure", ["raise", "stop", "reset"])
+def test_a_step_that_fails_is_taken_once(
+    inputs: Any, steps: int, robots: tuple[int, ...], on_failure: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Check the number of kernel calls, of one robot or of several, whether built-in functions copy the inputs or not."""
+    calls = []
+
+    def counting(prepare: Any) -> Any:
+        def prepared(*arguments: Any, **options: Any) -> Any:
+            call = prepare(*arguments, **options)
+
+            def counted(*given: Any) -> Any:
+                done = call(*given)
+                if done is not None:
+                    calls.append(given)
+                return done
+
+            return counted
+
+        return prepared
+
+    for name in ("prepared_call", "writing_call"):
+        monkeypatch.setattr(fleet, name, counting(getattr(fleet, name)))
+    sim = fw.Simulation(arm(), 0.015625, q=np.full((*robots, 2), 0.1), on_failure=on_failure, threads=1)
+    sim.step(np.zeros(2))
+    before = sim.state
+    calls.clear()
+    if on_failure == "raise":
+        with pytest.raises(fw.SimulationError, match=r"at t = 0\.015625 s.*: the joint force tau at joint 'elbow' is nan"):
+            sim.step(inputs, steps=steps)
+        assert sim.state == before
+    else:
+        sim.step(inputs, steps=steps)
+        assert sim.failed.all()
+        np.testing.assert_array_equal(sim.q, before.q if on_failure == "stop" else np.full((*robots, 2), 0.1))
+    assert sim.steps == 1 + (steps if on_failure != "raise" else 0)
+    assert len(calls) == 1
+    sim.step(np.zeros(2))
+    assert sim.failed.all() == (on_failure == "stop")
 
 
 def test_a_run_that_fails_keeps_the_last_good_state() -> None:

@@ -27,7 +27,7 @@ H = 1e-3
 def compared(sim: fw.Simulation, tau: Array | None = None) -> StepDerivatives:
     """Return the derivatives of all robots, compared with those of each robot alone, and these with differences of steps."""
     given, state = sim.derivatives(tau), sim.state
-    alone, robots = sim.with_options(), len(sim._fleet.q)
+    alone, robots = sim.with_options(), len(state)
     for i in range(robots):
         alone.state = state[i] if robots > 1 else state
         force = np.zeros(sim.robot.nv) if tau is None else tau[i] if robots > 1 else tau

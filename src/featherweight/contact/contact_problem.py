@@ -295,12 +295,6 @@ def find_active_rows(model: ContactModel, kinematics: ContactKinematics, active:
     return count
 
 
-def active_rows(model: ContactModel, kinematics: ContactKinematics) -> Integers:
-    """Return the joint rows that would close within the step."""
-    active = np.empty(len(model.rows.joint), np.int64)
-    return active[: find_active_rows(model, kinematics, active)]
-
-
 def assembled(
     model: ContactModel, contacts: ContactPoints, kinematics: ContactKinematics, delassus: BodyDelassus,
     impulses: ContactImpulses, work: AssemblyWork, turning: int = 0,

@@ -22,7 +22,7 @@ from ..engine.progress import Progress
 from ..engine.threads import processors, share_out
 from ..model.model_sensors import OF_LAST_STEP
 from .arguments import of_robots
-from .array_access import ArrayAccess, ContactAccess
+from .array_access import ArrayAccess, ContactAccess, converted
 from .contact_arrays import ContactArrays, ContactsOfRobot, SpreadImpulses
 from .fleet_loop import ENERGY, LOOK, RUN, STEP, WORK_ON_ROBOTS
 from .fleet_vectors import STEPS as VECTOR_STEPS
@@ -33,9 +33,6 @@ from .robot_tables import StagesTable, new_stages, stages_table
 from .sensors.history import SensorHistory
 from .stage_records import (
     EVERY,
-    INTERIOR_STEPS,
-    NEWTON_STEPS,
-    RESIDUAL,
     SINCE,
     UNTIL,
     WITH_CONTROL,
@@ -200,7 +197,7 @@ class Fleet:
         It is not for states that are wrong, are to be mended, or need a warning, and the fleet is then as it was. q is the
         default start, and v zero, if they are None.
         """
-        if not (self._ready and self._lone and self.single and self.plant.starts_freely and not self._drawn):
+        if not (self._ready and self.is_alone and self.single and self.plant.starts_freely and not self._drawn):
             return False
         restarts = self._restarts
         if not restarts.give(q, v):
@@ -334,7 +331,7 @@ class Fleet:
         self.arrays, robots = arrays, len(arrays.states.q)
         self.q, self.v = arrays.states.q, arrays.states.v
         self._show(self.single)
-        self._lone, self._one_thread = robots == 1, robots < 2 * GRAIN or self.threads == 1
+        self.is_alone, self._one_thread = robots == 1, robots < 2 * GRAIN or self.threads == 1
 
     def _show(self, single: bool) -> None:
         """Set whether users see a single robot, whose arrays have no axis of robots."""
@@ -390,10 +387,10 @@ class Fleet:
         tables, arguments = (one, self._many), (one.address, self._many.address, 0, len(self.q))
         self._at_once = prepared_call(self._run, *arguments, RUN, kept=tables)
         self._step_once = None
-        """Write inputs of one step of the only robot, and take it, if they are arrays that fit; return whether it succeeds."""
-        if self._lone and self.on_failure == "raise":
+        """Write inputs of a step of the only robot, and take it; return 1, 0 if it fails, None if the inputs do not fit."""
+        if self.is_alone and self.on_failure != "stop":
             self._step_once = writing_call(self.access.inputs, self._run, *arguments, STEP, kept=tables)
-        self._energy = prepared_call(self._run, *arguments, ENERGY, kept=tables, brief=self._lone)
+        self._energy = prepared_call(self._run, *arguments, ENERGY, kept=tables, brief=self.is_alone)
         self._ready = True
 
     def _table(self) -> StagesTable:
@@ -431,10 +428,12 @@ class Fleet:
         if not self._compensated:  # steps know the energy without that of gravity compensation only
             if not self._ready:
                 self._compile()
-            done = self._energy() if self._one_thread else self._work(ENERGY, 0, len(self.q))
-            if done == len(self.q):
-                energy = self.arrays.states.energy
-                return energy.item(0) if self.single else energy.copy()
+            if self._one_thread:
+                self._energy()
+            else:
+                self._work(ENERGY, 0, len(self.q))
+            energy = self.arrays.states.energy
+            return energy.item(0) if self.single else energy.copy()
         robot, q, v = self.model.robot, self.q, self.v
         total = self.with_own_inertias(robot.kinetic_energy, q, v)
         total = total + self.with_own_inertias(robot.potential_energy, q)
@@ -455,10 +454,6 @@ class Fleet:
         own = {"parameters": self.varied.parameters[which], "armature": self.varied.own_armature[which]}
         return parametric(*arguments, *(own[x.name] for x in parametric.program.inputs[len(arguments) :]))
 
-    @property
-    def opened(self) -> float:
-        return float(self.arrays.states.opened.max())
-
     def put(self, q: Matrix, v: Matrix) -> None:
         self.revision += 1
         states = self.arrays.states
@@ -475,7 +470,7 @@ class Fleet:
         """Return the contacts of robot i, with impulses spread to those left out of their patches."""
         access = self.contact_access
         report = access.report
-        if i or not self._lone:
+        if i or not self.is_alone:
             report.robot[0] = i = i % len(self.q)
         found = access.of_robot()
         if found is None:
@@ -512,15 +507,6 @@ class Fleet:
         forces: Array = self.contact_access.on_bodies()
         return forces
 
-    def row_impulses(self) -> Matrix:
-        impulses: Matrix = self.arrays.states.last_row @ self.contacts.signs
-        return impulses
-
-    def solver_work(self) -> tuple[float, float, float, int]:
-        """Return residual [m/s], Newton and interior-point steps, maxima over all robots, and the count of inexact steps."""
-        most = self.arrays.states.report.max(axis=0)
-        return most[RESIDUAL], most[NEWTON_STEPS], most[INTERIOR_STEPS], int(self.arrays.states.inexact.sum())
-
     # steps
 
     def inputs(self, tau: Any, control: Any, external: Any) -> Inputs:
@@ -535,19 +521,24 @@ class Fleet:
     def step(self, tau: Any, control: Any, external: Any, steps: int = 1) -> None:
         """Take steps under joint forces, controls and forces on bodies of all robots. Raises ValueError for unfit inputs."""
         self.revision += 1
+        taken: int | None = None
         at_once = steps == 1 and self._ready and self._started and not self.first_inputs.looks
-        if at_once and (external is None or self._external) and self._step_once and self._step_once(tau, control, external):
-            return
-        self._give(tau, control, external)
-        if not (self._ready and self._started):
-            self._begin(tau is None and control is None)
-        if self._lone and steps <= MOST_STEPS and not (self.on_failure == "stop" and self.failed.item(0)):
-            self.failed[0], states = False, self.arrays.states
-            states.active[0], states.taken[0], states.plan[UNTIL] = True, 0, steps  # it may have stopped before
-            if self._at_once() == 1:
-                return
-            steps -= states.taken.item(0)
-        self._run_all(steps)
+        if at_once and (external is None or self._external) and self._step_once:
+            taken = self._step_once(tau, control, external)
+            if taken is None:
+                taken = self._step_once(*map(converted, self.access.inputs, (tau, control, external)))
+        if taken is None:
+            self._give(tau, control, external)
+            if not (self._ready and self._started):
+                self._begin(tau is None and control is None)
+            if self.is_alone and steps <= MOST_STEPS and not (self.on_failure == "stop" and self.failed.item(0)):
+                self.failed[0], states = False, self.arrays.states
+                states.active[0], states.taken[0], states.plan[UNTIL] = True, 0, steps  # it may have stopped before
+                taken = self._at_once()
+        if taken != 1:
+            self._run_all(steps, tried=taken == 0)
+        elif self.on_failure == "reset":
+            self.failed[0] = False
 
     def _give(self, tau: Any, control: Any, external: Any) -> None:
         """Set the inputs of steps, None for none. Raises ValueError for unfit ones."""
@@ -612,16 +603,23 @@ class Fleet:
         for name, x in arrays.items():
             self._many.point(name, x)
 
-    def _run_all(self, steps: int) -> None:
-        """Take steps. If the step of one of several robots fails aloud, or Ctrl-C interrupts them, no robot takes it."""
-        self._raise_errors()  # errors of a step that was tried before
+    def _run_all(self, steps: int, tried: bool = False) -> None:
+        """Take steps. If the step of one of several robots fails aloud, or Ctrl-C interrupts them, no robot takes it.
+
+        With `tried`, the only robot has already taken the steps before the first that failed.
+        """
+        self._raise_errors()  # of a step that was tried
         self.failures: dict[int, tuple[int, SimulationError]] = {}
-        robots, backup = len(self.q), None if self._lone else self.backup()
-        begun = self.arrays.states.steps.copy()  # robots of a `State` may have taken different numbers of steps
+        robots, backup = len(self.q), None if self.is_alone else self.backup()
+        states = self.arrays.states
+        begun = states.steps - tried * states.taken  # robots of a `State` may have taken different numbers of steps
         try:
             if self.on_failure != "stop":
                 self.failed.fill(False)
-            self._take(steps)
+            if tried:
+                self._go_on(0, steps, self.capacity)
+            else:
+                self._take(steps)
             if self.failures and self.on_failure == "raise":
                 robot, (done, error) = min(self.failures.items(), key=lambda item: item[1][0])
                 if backup:
@@ -737,9 +735,9 @@ class Fleet:
     def _work(self, work: int, first: int, stop: int, what: str = "") -> int:
         """Work on robots first to stop, on as many threads as pay off; return the number of successes."""
         run, many = self._run, self._many  # the calls keep them, whatever a function of the user does
-        return self._share(lambda one, i, j: run(one.address, many.address, i, j, work), first, stop, what)
+        return self.share(lambda one, i, j: run(one.address, many.address, i, j, work), first, stop, what)
 
-    def _share(self, work: Callable[[StagesTable, int, int], int], first: int, stop: int, what: str = "") -> int:
+    def share(self, work: Callable[[StagesTable, int, int], int], first: int, stop: int, what: str = "") -> int:
         """Work on robots first to stop, on as many threads as pay off, with stages for each; return the sum of the results."""
         done = []
 
@@ -826,11 +824,6 @@ class Fleet:
 
     # derivatives
 
-    @property
-    def is_alone(self) -> bool:
-        """Return whether there is a single robot."""
-        return self._lone
-
     def begin_inputs(self, inputs: Inputs) -> Table:
         """Set the inputs of the next step of all robots; return the table of their arrays. Raises ValueError for unfit ones."""
         self._give(*inputs)
@@ -838,10 +831,6 @@ class Fleet:
             self._compile()
         self.arrays.states.status.fill(TAKEN)
         return self._many
-
-    def share(self, work: Callable[[StagesTable, int, int], int]) -> int:
-        """Work on pieces of all robots on threads; return the sum of the results."""
-        return self._share(work, 0, len(self.q))
 
     def after_failed_attempts(self) -> Table:
         """Enlarge the capacity if contacts need it; return the table of arrays. Raises the error of the first other step."""

@@ -57,13 +57,10 @@ Call = tuple[Any, ...]  # a function, followed by the arrays that it reads and w
 
 NO_ROWS = np.zeros(0, np.int64)
 OF_ENERGY = ("kinetic", "potential")  # calls with the joints' own armature, without that of springs
-OF_MASS = (
-    "dynamics", "dynamics_external", "dynamics_pushed", "inverse_dynamics", "body_delassus", "delassus_with_rows",
-    "inverse_factor", "contact_factor", "contact_response", "contact_matrix",
-)  # fmt: skip
 OF_STAGES = "dynamics", "dynamics_external", "inverse_dynamics"  # "rk4" calls these with the joints' own armature
 OF_IMPULSES = "body_delassus", "delassus_with_rows", "inverse_factor", "contact_factor", "contact_response", "contact_matrix"
 """Steps of MuJoCo call these with the joints' own armature, too."""
+OF_MASS = *OF_STAGES, *OF_IMPULSES, "dynamics_pushed"
 
 
 class StagesTable(Table):

@@ -57,6 +57,7 @@ from .scene import ContactSphere, Ground
 from .sensors.measures import SimulatedSensors
 from .sensors.sensed_robots import SensorReadings
 from .simulation_options import ContactOptions, JointOptions, of_the_file, robot_of, warn_of_what_is_left_out
+from .stage_records import INTERIOR_STEPS, NEWTON_STEPS, RESIDUAL
 from .standalone import standalone_step
 from .state import State
 from .step_function import StepFunction
@@ -790,7 +791,7 @@ class Simulation(SuggestsNames):
     @property
     def opened(self) -> float:
         """The greatest residual of loop constraints at the end of the last step, before the correction."""
-        return float(self._fleet.opened)
+        return float(self._fleet.arrays.states.opened.max())
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -894,7 +895,7 @@ class Simulation(SuggestsNames):
 
         n counts the degrees of freedom of all joints.
         """
-        forces = self._fleet.row_impulses() / self.dt
+        forces = self._fleet.arrays.states.last_row @ self._fleet.contacts.signs / self.dt
         return np.asarray(forces[0] if self._fleet.single else forces)
 
     @property
@@ -904,10 +905,11 @@ class Simulation(SuggestsNames):
         The values are maxima over all robots. "inexact_steps" counts steps of all robots since the last reset whose residual
         exceeded the tolerance of `ContactOptions`, but was below 1e6 times it. A step with a larger residual fails.
         """
-        residual, newton_steps, interior_steps, inexact = self._fleet.solver_work()
+        states = self._fleet.arrays.states
+        most = states.report.max(axis=0)
         return {
-            "newton_steps": int(newton_steps), "interior_steps": int(interior_steps), "residual": float(residual),
-            "inexact_steps": inexact,
+            "newton_steps": int(most[NEWTON_STEPS]), "interior_steps": int(most[INTERIOR_STEPS]),
+            "residual": float(most[RESIDUAL]), "inexact_steps": int(states.inexact.sum()),
         }  # fmt: skip
 
     @exclusive

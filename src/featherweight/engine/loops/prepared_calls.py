@@ -107,14 +107,14 @@ def writer(*goals: Goal) -> Callable[..., bool]:
     return built_in("write_arrays", words_of_goals(goals), goals)
 
 
-def writing_call(goals: Sequence[Goal], run: Any, *arguments: int, kept: object = None) -> Callable[..., bool]:
+def writing_call(goals: Sequence[Goal], run: Any, *arguments: int, kept: object = None) -> Callable[..., int | None]:
     """Return a function that writes its arguments, as that of `writer` does, and then calls a loop, as `prepared_call` does.
 
-    It returns whether all arguments fit and the loop returns not 0.
+    It returns the loop's whole number, or None if the arguments do not fit: the loop is then not called.
     """
     if not hasattr(run, "argtypes") or not layouts_known():
         write, call = writer(*goals), prepared_call(run, *arguments, kept=kept)
-        return lambda *given: write(*given) and call() != 0
+        return lambda *given: call() if write(*given) else None
     prepared, own = call_of_loop(run, *arguments)
     words = [prepared.address, int(prepared.pointers.ctypes.data), 0, *words_of_goals(goals)]
     return built_in("write_and_call", words, goals, own, prepared, kept)

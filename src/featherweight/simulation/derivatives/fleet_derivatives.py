@@ -192,7 +192,7 @@ class FleetSlopes:
             table = self._tables[what]
             for name, x in arrays.items():
                 table.point(name, x)
-            if fleet.share(partial(self._piece, table.address)) == len(fleet.q):
+            if fleet.share(partial(self._piece, table.address), 0, len(fleet.q)) == len(fleet.q):
                 return
             given = fleet.after_failed_attempts()
 

@@ -113,12 +113,14 @@ def _write() -> Function:
 
 
 def _write_and_call() -> Function:
-    """Copy arguments to goals, as `write_arrays` does, and call a loop; return whether both succeed: the loop returns not 0."""
+    """Copy arguments to goals, as `write_arrays` does, and call a loop; return its number, or None without the call."""
     f = Function("ptr", "write_and_call", ["ptr %self", "ptr %args", "i64 %nargs"], linkage="external")
     table = _table(f)
     _write_goals(f, f.at("i64", table, len(CALL)))
-    f.require(f.negation(f.equal(_number_of_loop(f, table), 0)), "refused")
-    return _with_answers(f)
+    f.ret("ptr", f.call("ptr", interface(f, "int_of_number"), f"i64 {_number_of_loop(f, table)}"))
+    f.label("refused")
+    _return_none(f)
+    return f
 
 
 def _write_goals(f: Function, table: str) -> None:
@@ -215,9 +217,7 @@ def _read() -> Function:
     f.label("call")
     f.branch(f.equal(f.call("i64", code, f"i64 {words}"), 0), "nothing", "read")
     f.label("nothing")
-    none = interface(f, "none")
-    f.call("void", interface(f, "increment"), f"ptr {none}")
-    f.ret("ptr", none)
+    _return_none(f)
     f.label("read")
     f.branch(f.equal(kind, "null", "ptr"), "alone", "several")
     f.label("alone")
@@ -265,6 +265,12 @@ def _leave() -> Function:
     f.require(f.both(f.less(0, depth), f.equal(f.load("ptr", use), thread, "ptr")), "refused")
     f.store("i64", f.sub(depth, 1), use, 1)
     return _with_answers(f)
+
+
+def _return_none(f: Function) -> None:
+    none = interface(f, "none")
+    f.call("void", interface(f, "increment"), f"ptr {none}")
+    f.ret("ptr", none)
 
 
 def _with_answers(f: Function) -> Function:
