@@ -335,7 +335,6 @@ def _touching(step: StepModel, stage: ContactStage, capacity: int) -> TouchingRe
         passes=_passes(stage, step.robot.nv, capacity) if stage.in_passes else pass_work(0, NO_ROWS, 0, 0, 0, False),
         bodies=stage.numbers, dofs=stage.joint_dofs.astype(np.int64), forces=np.zeros((len(step.robot.bodies), 6)),
         patches=patch_work(capacity),
-        alone=np.zeros(1, bool),
     )  # fmt: skip
 
 
@@ -413,5 +412,5 @@ def _contact_functions(model: StepModel, stage: ContactStage, s: RobotStages) ->
         "contact_response": (response, q, passes.factor, passes.wrench, passes.force, passes.motion, passes.direction),
         "contact_matrix": (matrix, q, passes.stiffness, passes.stiffening, passes.matrix),
         "contact_loads": (loads, q, passes.wrench, passes.force, passes.load),
-        "contact_motions": (motions, q, passes.direction, passes.motion),
+        "contact_motions": (motions, q, passes.direction, passes.coupled_motion),
     }

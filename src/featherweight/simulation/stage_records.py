@@ -218,7 +218,6 @@ class TouchingRecord(NamedTuple):
     dofs: Shared[Integers]  # of joints with limits or friction
     forces: Matrix  # (bodies, 6) on all bodies
     patches: PatchWork
-    alone: Shared[Booleans]  # (1,) whether vectors compute the impulses of one robot after the other
 
 
 class CallsOfRobot(NamedTuple):

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...array_types import Integers, Matrix, Tensor, Vector
 from ...collision.detection import ContactPoints
-from ...engine.loops.kernels import MachineCall, aligned_numbers, call_machine, first_of_lanes, subtract_multiples
+from ...engine.loops.kernels import MachineCall, aligned_numbers, call_machine, first_of_lanes, lanes, subtract_multiples
 from ..contact_model import ContactModel
 from ..contact_problem import ProblemRows, RowWork, row_work
 from ..factors.block_equations import copy_numbers
@@ -36,6 +36,7 @@ class PassWork(NamedTuple):
     wrench: Matrix  # (bodies, 6)
     force: Vector  # (n,)
     motion: Matrix  # (bodies, 6)
+    coupled_motion: Matrix  # (bodies, 6) motion of robots with coupled rows
     coupled: Integers  # (contacts,) contacts between two moving bodies
     matrix: Vector  # (n, padded n) M + Jᵀ G J, then its factor; J of tendons; J and -G J (6, padded n) of each coupled contact
     load: Vector  # (n,) Jᵀ r
@@ -51,11 +52,11 @@ def pass_work(bodies: int, dof: Integers, n: int, contacts: int, rows: int, coup
     force, load, change, direction = np.zeros((4, n))
     stiffening, (wrench, motion) = np.zeros(int((dof < n).sum())), np.zeros((2, bodies, 6))
     m, stride, coupled = 3 * contacts + rows, padded(n), contacts if coupling else 0
-    numbers = primal_numbers(contacts, m)
     matrix = aligned_numbers((n + len(dof) + 2 * DIRECTIONS * coupled) * stride if coupling else 0)
+    coupled_motion = np.zeros((bodies if coupling else 0, 6))
     return PassWork(
-        np.zeros((bodies, 6, 6)), stiffening, np.zeros((n, 7)), wrench, force, motion, np.zeros(coupled, np.int64), matrix,
-        load, change, direction, dof, numbers,
+        np.zeros((bodies, 6, 6)), stiffening, np.zeros((n, 7)), wrench, force, motion, coupled_motion,
+        np.zeros(coupled, np.int64), matrix, load, change, direction, dof, primal_numbers(contacts, m),
         row_work(contacts, rows),
     )  # fmt: skip
 
@@ -159,6 +160,8 @@ def write_moved(scene: Scene) -> None:
         add_coupled_rows(scene)
         solve_by_factor(passes)
         call_machine(calls.motions)
+        for a in range(len(passes.motion)):
+            copy_numbers(passes.coupled_motion[a], passes.motion[a])
     write_velocities(scene)
 
 
@@ -324,7 +327,7 @@ def add_coupled_rows(scene: Scene) -> None:
             J = (n + joint) * stride
             for j in range(n):
                 if H[J + j] != 0.0:
-                    subtract_multiples(H, j * stride, J, stride, padded(j + 1), (-g * H[J + j],))
+                    subtract_multiples(H, j * stride, J, stride, length_for(j + 1), (-g * H[J + j],))
 
 
 def add_rows_of_pair(passes: PassWork, J: int, G: Matrix, count: int) -> None:
@@ -332,14 +335,14 @@ def add_rows_of_pair(passes: PassWork, J: int, G: Matrix, count: int) -> None:
     H, n, stride = passes.matrix, len(passes.load), padded(len(passes.load))
     G_J = J + DIRECTIONS * stride
     for l in range(count):
-        subtract_multiples(H, G_J + l * stride, J, stride, stride, (G[l, 0], G[l, 1], G[l, 2]), True)
+        subtract_multiples(H, G_J + l * stride, J, stride, length_for(n), (G[l, 0], G[l, 1], G[l, 2]), True)
         if count == DIRECTIONS:
-            subtract_multiples(H, G_J + l * stride, J + 3 * stride, stride, stride, (G[l, 3], G[l, 4], G[l, 5]))
+            subtract_multiples(H, G_J + l * stride, J + 3 * stride, stride, length_for(n), (G[l, 3], G[l, 4], G[l, 5]))
     for i in range(n):
         for l in range(0, count, 3):
             u, v, w = H[J + l * stride + i], H[J + (l + 1) * stride + i], H[J + (l + 2) * stride + i]
             if u != 0.0 or v != 0.0 or w != 0.0:
-                subtract_multiples(H, i * stride, G_J + l * stride, stride, padded(i + 1), (u, v, w))
+                subtract_multiples(H, i * stride, G_J + l * stride, stride, length_for(i + 1), (u, v, w))
 
 
 def solve_by_factor(passes: PassWork) -> None:
@@ -355,14 +358,14 @@ def solve_by_factor(passes: PassWork) -> None:
         for i in range(block - 1, first - 1, -1):
             unit = 1.0 / H[i * stride + i]
             for j in range(first, i):
-                subtract_multiples(H, j * stride, i * stride, stride, padded(j + 1), (unit * H[i * stride + j],))
+                subtract_multiples(H, j * stride, i * stride, stride, length_for(j + 1), (unit * H[i * stride + j],))
                 x[j] -= unit * H[i * stride + j] * x[i]
             H[i * stride + i] = unit
         for j in range(first):  # all blocks below others are whole
             a, b = gain_of(H, stride, first, j), gain_of(H, stride, first + 1, j)
             c, d = gain_of(H, stride, first + 2, j), gain_of(H, stride, first + 3, j)
             if a != 0.0 or b != 0.0 or c != 0.0 or d != 0.0:
-                subtract_multiples(H, j * stride, first * stride, stride, padded(j + 1), (a, b, c, d))
+                subtract_multiples(H, j * stride, first * stride, stride, length_for(j + 1), (a, b, c, d))
                 x[j] -= a * x[first] + b * x[first + 1] + c * x[first + 2] + d * x[first + 3]
     for first in range(0, n, BLOCK):
         a = b = c = d = 0.0
@@ -378,6 +381,11 @@ def solve_by_factor(passes: PassWork) -> None:
             for j in range(first, i):
                 rest -= H[i * stride + j] * x[j]
             x[i] = rest * H[i * stride + i]
+
+
+def length_for(count: int) -> int:
+    """Return the number of entries of a row that are computed to obtain `count`: multiples of a vector for one robot."""
+    return padded(count) if lanes() == 1 else count
 
 
 def gain_of(H: Vector, stride: int, i: int, j: int) -> float:
