@@ -365,7 +365,7 @@ def solve_by_passes(s: RobotStages) -> int:
     """Find impulses by a compliant law in passes of articulated bodies. Return 1."""
     t, calls = s.touching, s.calls
     factor, response, matrix = calls.contact_factor, calls.contact_response, calls.contact_matrix
-    passes = PassCalls(factor, response, matrix, calls.contact_loads, calls.contact_motions)
+    passes = PassCalls(factor, response, matrix, calls.contact_loads, calls.contact_motions, calls.contact_axes)
     contacts = first_contacts(t.contacts, t.counts[SOLVED] + t.counts[TURNING])
     robot = RobotInPasses(passes, t.passes, s.point.S)
     write_report(t, resolve_in_passes(t.model, contacts, t.kinematics, t.impulses, robot, t.counts[TURNING]))

@@ -255,6 +255,7 @@ class CallsOfRobot(NamedTuple):
     contact_matrix: MachineCall  # q, stiffness of contacts and rows -> matrix
     contact_loads: MachineCall  # q, wrenches, forces at rows -> joint forces
     contact_motions: MachineCall  # q, velocities -> motions of bodies
+    contact_axes: MachineCall  # q -> axes of joints in the world
     impulses_alone: MachineCall  # for robots in vectors: `solve_in_lane` of one robot after the other
     solver: MachineCall | None  # `solve_by_delassus` or `solve_by_passes`, compiled apart; None: both are compiled in
 
