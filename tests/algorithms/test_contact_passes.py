@@ -20,7 +20,7 @@ def test_passes_and_the_matrix_solve_the_equations(name: str, stiffness: float, 
     rng, n, bodies = np.random.default_rng(0), robot.nv, [b.name for b in robot.bodies]
     rows = tuple(range(0, n, 2))
     functions = robot.step_functions.contact_passes(body_placements(robot), rows, n)
-    factor, response, matrix, loads = functions
+    factor, response, matrix, loads, axes = functions
     root = rng.standard_normal((len(bodies), 6, 3))  # three rows of a contact on each body
     K, D = stiffness * root @ root.transpose(0, 2, 1), stiffness * rng.random(len(rows))
     wrench, force = rng.standard_normal((len(bodies), 6)), rng.standard_normal(n)
@@ -36,5 +36,7 @@ def test_passes_and_the_matrix_solve_the_equations(name: str, stiffness: float, 
     np.testing.assert_allclose(motion, J @ velocity, rtol=0.0, atol=TIGHT * max(scale, np.abs(motion).max()))
     np.testing.assert_allclose(matrix(q, K, D), np.tril(H), rtol=0.0, atol=1e-12 * np.abs(H).max())
     np.testing.assert_allclose(loads(q, wrench, force), load, rtol=0.0, atol=1e-12 * np.abs(load).max())
+    lin, ang, place = axes(q)
+    np.testing.assert_allclose(np.hstack([lin - np.cross(ang, place), ang]).T, robot.joint_jacobian(q), rtol=0.0, atol=1e-12)
     moved = robot.frame_velocity(bodies, "local")(q, x)  # the fifth function of contacts in passes
     np.testing.assert_allclose(moved, J @ x, rtol=0.0, atol=1e-12 * np.abs(J @ x).max())

@@ -119,7 +119,7 @@ class StepFunctions:
         n, of_bodies = self.robot.nv, (len(bodies.row), 6)
         stiffness = Q, Input("K", (*of_bodies, 6)), Input("D", (len(rows),))
         loads, motion = (Input("wrench", of_bodies), Velocity("force")), Output("motion", of_bodies)
-        factor = "factor", (n, 7)
+        factor, axes = ("factor", (n, 7)), [Output(x, (n, 3)) for x in ("linear", "angular", "place")]
 
         def bind(kernel: Callable[..., None], inputs: Sequence[Argument], *outputs: Output) -> CompiledFunction[Any]:
             given = (bodies,) if kernel is contact_passes.contact_loads else (bodies, rows)
@@ -130,6 +130,7 @@ class StepFunctions:
             bind(contact_passes.contact_response, (Q, Input(*factor), *loads), motion, Output("x", (n,))),
             bind(contact_passes.contact_matrix, stiffness, Output("H", (n, stride))),
             bind(contact_passes.contact_loads, (Q, *loads), Output("load", (n,))),
+            self.robot.bind("contact_axes", contact_passes.contact_axes, (Q,), axes),
         )
 
     def _of_velocities(self, kernel: Callable[..., None], velocities: Sequence[str]) -> CompiledFunction:

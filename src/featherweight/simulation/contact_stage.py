@@ -10,6 +10,7 @@ import numpy as np
 
 from ..array_types import Array, Matrix
 from ..contact import contact_model
+from ..contact.compliant.contact_passes import Subtrees, subtrees
 from ..contact.contact_model import ContactModel
 from ..contact.contact_settings import ContactSettings
 from ..contact.factors.branches import padded
@@ -126,7 +127,13 @@ class ContactStage:
         rows = tuple(self.joint_dofs[self.joint_dofs < self.robot.nv].tolist())
         of_bodies = placements([self.robot.model.placed_bodies[b] for b in self.numbers])
         functions = self.robot.step_functions.contact_passes(of_bodies, rows, padded(self.robot.nv))
-        return (*functions, self.body_velocities) if self.coupling else (*functions[:2], None, None, None)
+        *of_all, loads, axes = functions
+        return (*of_all, loads, self.body_velocities, axes) if self.coupling else (*functions[:2], None, None, None, None)
+
+    @property
+    def subtrees(self) -> Subtrees:
+        """The velocities that move each body that may touch."""
+        return subtrees(self.robot.parent, [self.robot.model.placed_bodies[b].row for b in self.numbers])
 
     def copied(self) -> ContactStage:
         """Return a stage that may exclude other pairs of shapes; all else is shared."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..array_types import Booleans, Integers, Vector
+from ..array_types import Integers, Vector
 from ..engine.backends.llvm.jit import host
 from ..engine.cache_folder import log
 from ..engine.loops.kernels import Layout
@@ -31,12 +31,14 @@ THREAD = "featherweight vectors"  # name of the thread that compiles
 WAITING, COMPILING, READY, NEVER = range(4)
 
 
-def _grouping(contacts: FleetContacts, active: Integers) -> tuple[Vector, Integers]:
-    """Return the bodies of the first contacts of active robots, as one number, and the numbers of contacts."""
-    counts, bodies = contacts.counts[active], contacts.bodies[active, :FIRST, 0]
+def _grouping(contacts: FleetContacts, active: Integers) -> tuple[Vector, Integers, Integers]:
+    """Return the bodies of the first contacts of active robots, as one number, and the numbers of contacts and coupled ones."""
+    counts, candidates = contacts.counts[active], np.arange(contacts.bodies.shape[1])
+    coupled = (candidates < counts[:, None]) & (contacts.bodies[active, :, 1] >= 0) & (contacts.gap[active] < 0.0)
+    bodies = contacts.bodies[active, :FIRST, 0]
     places = np.arange(bodies.shape[1])
     weights = (1.0 + contacts.wrench.shape[1]) ** places
-    return np.where(places < counts[:, None], bodies + 1, 0) @ weights, counts
+    return np.where(places < counts[:, None], bodies + 1, 0) @ weights, counts, np.count_nonzero(coupled, axis=1)
 
 
 class FleetVectors:
@@ -98,35 +100,20 @@ class FleetVectors:
         alone = [lone_stages(self.model, self.contacts, self.make(), external) for _ in range(self.lanes)]
         return kind, interleaved_table(self.model, self.contacts, alone, self.run, external, kind[2])
 
-    def _are_coupled(self, contacts: FleetContacts, active: Integers) -> Booleans:
-        """Return which active robots likely compute their impulses alone: those with contacts between two moving bodies.
-
-        Robots without contacts in the last step are included, because nothing is known about their next contacts.
-        """
-        if not (self.contacts.in_passes and self.contacts.coupling):
-            return np.full(len(active), not self.contacts.in_passes)
-        counts = contacts.counts[active]
-        there = np.arange(contacts.candidate.shape[1]) < counts[:, None]
-        return np.asarray((there & (contacts.bodies[active, :, 1] >= 0)).any(axis=1) | (counts == 0))
-
     def take_steps(self, arrays: FleetArrays, many: int, threads: int, what: str = "") -> int:
         """Take the steps of the active robots of a fleet at an address; return the number that took all steps.
 
         One call takes those of all robots if there are no `threads` to share them. Robots with as many contacts on the same
-        bodies share vectors. Robots with coupled contacts come last, and compute their impulses one after the other.
+        bodies share vectors, and first of all those with as many contacts between two moving bodies.
         """
         states = arrays.states
         active, done = np.flatnonzero(states.active), list[int]()
-        robots, coupled = len(active), self._are_coupled(arrays.contacts, active)
-        states.order[:robots] = active[np.lexsort((*_grouping(arrays.contacts, active), coupled))]
-        in_lanes = -(-int(np.count_nonzero(~coupled)) // self.lanes)
+        robots = len(active)
+        states.order[:robots] = active[np.lexsort(_grouping(arrays.contacts, active))]
 
         def piece(i: int, j: int) -> None:
             kind, one = self._table()
-            for alone, first, stop in ((False, i, min(j, in_lanes)), (True, max(i, in_lanes), j)):
-                if first < stop:
-                    one.content.touching.alone[0] = alone
-                    done.append(self._compiled(one.address, many, first * self.lanes, min(stop * self.lanes, robots)))
+            done.append(self._compiled(one.address, many, i * self.lanes, min(j * self.lanes, robots)))
             self.tables.append((kind, one))
 
         vectors = -(-robots // self.lanes)

@@ -23,22 +23,18 @@ READ = (
 WRITTEN = (
     "touching.contacts", "touching.counts", "touching.report",
     *(f"touching.impulses.{x}" for x in ("force", "turn", "wrench", "joint", "next_row")),
+    *(f"touching.impulses.{x}" for x in ("correction", "joint_correction", "impact", "joint_impact")),
 )  # fmt: skip
 """Inputs and results of the computation of one robot's impulses."""
 
 OF_CONTACTS = "touching.contacts", "touching.impulses.force", "touching.impulses.turn"
-BY_PASSES = ("touching.passes.change",)
-BY_DELASSUS = tuple(f"touching.impulses.{x}" for x in ("correction", "joint_correction", "impact", "joint_impact"))
-"""Results of only one of both ways to impulses."""
-
 OF_VARIED = {
     "friction": "friction", "yielding": "yielding", "yielding_rows": "yielding_rows", "lower": "rows.lower",
     "upper": "rows.upper", "bound": "rows.bound",
 }  # fmt: skip
 """Further inputs of robots that differ, fields of `ContactModel`, by field of `VariedArrays`."""
-OF_DELASSUS = "body_delassus", "delassus_with_rows", "jacobian"
-ALONE = *OF_DELASSUS, "contact_matrix", "contact_loads", "contact_motions"
-"""Calls that each robot makes separately: for impulses, or with so many results that vectors gain nothing."""
+ALONE = "body_delassus", "delassus_with_rows", "jacobian"
+"""Calls for impulses that each robot makes separately."""
 INVERSE = "touching.inertia.by_inverse.factors.C"
 """The factor of M⁻¹, which all lanes compute before the impulses of each robot."""
 
@@ -89,8 +85,8 @@ def interleaved_table(
 ) -> StagesTable:  # fmt: skip
     """Return the stages of robots in vectors, with the robot's functions for all lanes.
 
-    Each lane has its own table for impulses, which `run`, the loop over robots, computes if contacts couple bodies, or not by
-    passes. `varied` marks the fields of `VariedArrays` that have rows.
+    Each lane has its own table for impulses, which `run`, the loop over robots, computes if passes do not. `varied` marks the
+    fields of `VariedArrays` that have rows.
     """
     lanes, contents = len(alone), [x.content for x in alone]
     stages = interleaved_stages(contents[0], lanes)
@@ -101,15 +97,14 @@ def interleaved_table(
         calls[name] = MachineCall(0, np.zeros(1, np.int64)), []
     differing = {x for x, own in zip(VariedArrays._fields, varied, strict=True) if own}
     read = (*READ, *(f"touching.model.{path}" for x, path in OF_VARIED.items() if x in differing))
-    results = WRITTEN + (BY_PASSES if contacts.in_passes else BY_DELASSUS)
-    reads, writes = (list(_moves(stages, contents, "", names)) for names in (read, results))
-    calls |= {name: (getattr(contents[0].calls, name), []) for name in OF_DELASSUS}
+    reads, writes = (list(_moves(stages, contents, "", names)) for names in (read, WRITTEN))
+    calls |= {name: (getattr(contents[0].calls, name), []) for name in ALONE}
     if functions["inverse_factor"][0] is not None:
         (made,) = _moves(stages, contents, "", (INVERSE,))
         calls["inverse_factor"] = then_separated(*calls["inverse_factor"], made)
     tables = [x.address for x in alone]
     counted = Counted(stages.touching.counts, [x for x, _ in _moves(stages, contents, "", OF_CONTACTS)])  # type: ignore[arg-type]
-    if contacts.coupling or not contacts.in_passes:
+    if not contacts.in_passes:
         calls["impulses_alone"] = call_apart(run, (0, 0, 1, IMPULSES), tables, reads, writes, counted)
     interleaved = CallsOfRobot(**{name: call for name, (call, _) in calls.items()})
     return StagesTable(stages._replace(calls=interleaved), {"alone": alone, **calls}, [])

@@ -218,25 +218,15 @@ def find_impulses(s: RobotStages) -> int:
 def impulses_with_drives(s: RobotStages) -> int:
     """Find the impulses with drives in their current state.
 
-    Vectors of robots compute them in lanes by passes, if no contact couples two bodies, or one robot after the other.
+    Vectors of robots compute them in lanes by passes, or one robot after the other without passes.
     """
-    if lanes() == 1 or (s.calls.contact_factor.address != 0 and not s.touching.alone[0] and not is_coupled(s)):
+    if lanes() == 1 or s.calls.contact_factor.address != 0:
         return solve_for_impulses(s)
     write_guess(s.touching)
-    if s.calls.contact_factor.address == 0 and way_to_impulses(s) == BY_INVERSE:
+    if way_to_impulses(s) == BY_INVERSE:
         call_machine(s.calls.inverse_factor)
     call_machine(s.calls.impulses_alone)
     return s.touching.counts[RESULT]
-
-
-def is_coupled(s: RobotStages) -> bool:
-    """Return whether contacts of two moving bodies, or active rows of tendons, couple branches of the robot."""
-    t, coupled = s.touching, False
-    for dof in t.dofs:
-        coupled = coupled or bool(dof >= s.joints.driving.alike and t.counts[NEAR] > 0)
-    for c in range(t.counts[FOUND]):
-        coupled = coupled or bool(t.contacts.b[c] >= 0 and (t.contacts.gap[c] < 0.0 or len(t.model.adhesion) > 0))
-    return coupled
 
 
 def write_guess(t: TouchingRecord) -> None:
@@ -375,7 +365,7 @@ def solve_by_passes(s: RobotStages) -> int:
     """Find impulses by a compliant law in passes of articulated bodies. Return 1."""
     t, calls = s.touching, s.calls
     factor, response, matrix = calls.contact_factor, calls.contact_response, calls.contact_matrix
-    passes = PassCalls(factor, response, matrix, calls.contact_loads, calls.contact_motions)
+    passes = PassCalls(factor, response, matrix, calls.contact_loads, calls.contact_motions, calls.contact_axes)
     contacts = first_contacts(t.contacts, t.counts[SOLVED] + t.counts[TURNING])
     robot = RobotInPasses(passes, t.passes, s.point.S)
     write_report(t, resolve_in_passes(t.model, contacts, t.kinematics, t.impulses, robot, t.counts[TURNING]))

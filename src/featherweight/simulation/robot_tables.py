@@ -11,7 +11,7 @@ import numpy as np
 from ..array_types import Array
 from ..collision.collision_scene import collision_work
 from ..collision.detection import ContactPoints
-from ..contact.compliant.contact_passes import PassWork, pass_work
+from ..contact.compliant.contact_passes import PassWork, pass_work, subtrees
 from ..contact.contact_problem import BodyDelassus, ContactImpulses, ContactKinematics
 from ..contact.contact_solver import solver_workspace
 from ..contact.factors.inverse_factor import inverse_factors, inverse_work
@@ -330,16 +330,15 @@ def _touching(step: StepModel, stage: ContactStage, capacity: int) -> TouchingRe
         inertia=ContactInertiaRecord(
             matrix(size), matrix(size + joints), matrix(size if inertia.by_sets else 0), matrix(0, by_inverse=True)
         ),
-        passes=_passes(stage, step.robot.nv, capacity) if stage.in_passes else pass_work(0, NO_ROWS, 0, 0, 0, False),
+        passes=_passes(stage, capacity) if stage.in_passes else pass_work(subtrees((), ()), NO_ROWS, 0, 0, False),
         bodies=stage.numbers, dofs=stage.joint_dofs.astype(np.int64), forces=np.zeros((len(step.robot.bodies), 6)),
         patches=patch_work(capacity),
-        alone=np.zeros(1, bool),
     )  # fmt: skip
 
 
-def _passes(stage: ContactStage, n: int, capacity: int) -> PassWork:
+def _passes(stage: ContactStage, capacity: int) -> PassWork:
     dofs, rows = stage.joint_dofs.astype(np.int64), len(stage.model.rows.joint)
-    return pass_work(len(stage.bodies), dofs, n, capacity, rows, stage.coupling)
+    return pass_work(stage.subtrees, dofs, capacity, rows, stage.coupling)
 
 
 def _functions(model: StepModel, s: RobotStages, external: bool) -> dict[str, Call]:
@@ -393,7 +392,7 @@ def _contact_functions(model: StepModel, stage: ContactStage, s: RobotStages) ->
     k, factors = t.kinematics, t.inertia.by_inverse.factors
     by_inverse, bodies = inertia.takes_inverse, bool(stage.bodies)
     by_inverse, passes, in_passes = by_inverse and not stage.in_passes, t.passes, stage.pass_functions
-    factor, response, matrix, loads, motions = in_passes or (None,) * 5
+    factor, response, matrix, loads, motions, axes = in_passes or (None,) * 6
     inverse: CompiledFunction | None = inertia.inverse_factor(model.struck) if by_inverse else None
     return {
         "placement": (stage.body_placements, q, k.placement),
@@ -411,5 +410,6 @@ def _contact_functions(model: StepModel, stage: ContactStage, s: RobotStages) ->
         "contact_response": (response, q, passes.factor, passes.wrench, passes.force, passes.motion, passes.direction),
         "contact_matrix": (matrix, q, passes.stiffness, passes.stiffening, passes.matrix),
         "contact_loads": (loads, q, passes.wrench, passes.force, passes.load),
-        "contact_motions": (motions, q, passes.direction, passes.motion),
+        "contact_motions": (motions, q, passes.direction, passes.coupled_motion),
+        "contact_axes": (axes, q, *passes.axes),
     }

@@ -218,7 +218,6 @@ class TouchingRecord(NamedTuple):
     dofs: Shared[Integers]  # of joints with limits or friction
     forces: Matrix  # (bodies, 6) on all bodies
     patches: PatchWork
-    alone: Shared[Booleans]  # (1,) whether vectors compute the impulses of one robot after the other
 
 
 class CallsOfRobot(NamedTuple):
@@ -256,6 +255,7 @@ class CallsOfRobot(NamedTuple):
     contact_matrix: MachineCall  # q, stiffness of contacts and rows -> matrix
     contact_loads: MachineCall  # q, wrenches, forces at rows -> joint forces
     contact_motions: MachineCall  # q, velocities -> motions of bodies
+    contact_axes: MachineCall  # q -> axes of joints in the world
     impulses_alone: MachineCall  # for robots in vectors: `solve_in_lane` of one robot after the other
     solver: MachineCall | None  # `solve_by_delassus` or `solve_by_passes`, compiled apart; None: both are compiled in
 

@@ -398,6 +398,21 @@ def test_what_lanes_share_is_not_written() -> None:
         worked(write_shared, 4, *rooms(4))
 
 
+def count_twice(one: Room, many: Rows, first: int, stop: int) -> int:
+    """Count to a number of each lane by the same name in two loops."""
+    n = one.k[0]
+    for j in range(n):
+        one.out[j] = one.x[j]
+    for j in range(n):
+        one.out[j] += one.x[j]
+    return 0
+
+
+def test_loops_that_count_by_the_same_name_have_counters_that_lanes_share() -> None:
+    one, many = (Table(x) for x in rooms(4))
+    assert "gather" not in CompiledLoop(count_twice, 2, lanes=4).module([one.layout, many.layout], True)
+
+
 class Inputs(NamedTuple):
     """Arguments of random kernels, and results."""
 

@@ -14,10 +14,10 @@ the matrix is written by the composite-rigid-body algorithm, which takes the sam
 from __future__ import annotations
 
 from ...model.tree import INNER, Placements, Tree
-from ...spatial import ZERO_ARTICULATED, ZERO_FORCE, ArticulatedInertia, Force
+from ...spatial import ZERO_ARTICULATED, ZERO_FORCE, ArticulatedInertia, Force, unit_motion
 from ...spatial.vectors import Mat3, Sym3, Vec3
 from ..articulated import articulated_inertias, joint_forces, responses
-from ..frames import velocity_of_frame, write_motion, write_vec3
+from ..frames import velocity_of_frame, world_poses, write_motion, write_vec3
 from ..kinematics import clear, external_forces, joint_transforms, mat3, rigid_inertia, vec3
 
 
@@ -82,6 +82,17 @@ def contact_loads(tree: Tree, bodies: Placements, q, wrench, force, load) -> Non
         load[j] = force[j] - Y[j].component(tree.axis[j])
         if p >= 0:
             Y[p] = Y[p] + (Y[j] if tree.kind[j] == INNER else X[j].force_to_parent(Y[j]))
+
+
+def contact_axes(tree: Tree, q, axes) -> None:
+    """Write the linear and angular motions (n, 3) of joints at the origins of their frames, and these (n, 3), in the world."""
+    linear, angular, place = axes
+    R, o = world_poses(tree, joint_transforms(tree, q))
+    for j in range(len(tree.parent)):
+        s = unit_motion(tree.axis[j], 1.0)
+        write_vec3(R[j] @ s.lin, linear[j], 0)
+        write_vec3(R[j] @ s.ang, angular[j], 0)
+        write_vec3(o[j], place[j], 0)
 
 
 # ---- loads and stiffness in the frames of rows

@@ -9,13 +9,15 @@ these rows cause fill-in.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from ...array_types import Integers, Matrix, Tensor, Vector
+from ...array_types import Integers, Matrix, Shared, Tensor, Vector
 from ...collision.detection import ContactPoints
-from ...engine.loops.kernels import MachineCall, aligned_numbers, call_machine, first_of_lanes, subtract_multiples
+from ...collision.triples import Triple, inner, minus, outer, plus
+from ...engine.loops.kernels import MachineCall, aligned_numbers, call_machine, first_of_lanes, lanes, subtract_multiples
 from ..contact_model import ContactModel
 from ..contact_problem import ProblemRows, RowWork, row_work
 from ..factors.block_equations import copy_numbers
@@ -27,6 +29,37 @@ from .primal_newton import PrimalNumbers, PrimalRows, primal_numbers, solve_prim
 BLOCK = 4  # rows of the matrix
 
 
+class Subtrees(NamedTuple):
+    """Velocities in depth-first order. A velocity moves the bodies whose last velocity is in its subtree."""
+
+    first: Shared[Integers]  # (n,) number of each velocity
+    last: Shared[Integers]  # (n,) greatest number in its subtree
+    of_body: Shared[Integers]  # (bodies,) number of each body's last velocity, -1 on the ground
+
+
+def subtrees(parent: Sequence[int], of_body: Sequence[int]) -> Subtrees:
+    """Return the subtrees of velocities with these parents; `of_body` are the last velocities of bodies."""
+    n = len(parent)
+    first, free, size = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64), np.ones(n, np.int64)  # the last one is the ground
+    for j in range(n - 1, -1, -1):
+        if parent[j] >= 0:
+            size[parent[j]] += size[j]
+    for j, p in enumerate(parent):
+        first[j] = free[p]
+        free[p] += size[j]
+        free[j] = first[j] + 1
+    first[-1] = -1
+    return Subtrees(first[:-1].copy(), first[:-1] + size - 1, first[np.array(of_body, np.int64)])
+
+
+class JointAxes(NamedTuple):
+    """Motions of bodies by unit velocities of the n joints, in the world's axes."""
+
+    linear: Matrix  # (n, 3) velocity at the place
+    angular: Matrix  # (n, 3)
+    place: Matrix  # (n, 3) origin of the joint's frame [m]
+
+
 class PassWork(NamedTuple):
     """Arguments and results of the robot's functions, and workspace for contacts between two moving bodies."""
 
@@ -36,6 +69,9 @@ class PassWork(NamedTuple):
     wrench: Matrix  # (bodies, 6)
     force: Vector  # (n,)
     motion: Matrix  # (bodies, 6)
+    coupled_motion: Matrix  # (bodies, 6) motion of robots with coupled rows
+    subtrees: Subtrees
+    axes: JointAxes
     coupled: Integers  # (contacts,) contacts between two moving bodies
     matrix: Vector  # (n, padded n) M + Jᵀ G J, then its factor; J of tendons; J and -G J (6, padded n) of each coupled contact
     load: Vector  # (n,) Jᵀ r
@@ -46,28 +82,30 @@ class PassWork(NamedTuple):
     rows: RowWork
 
 
-def pass_work(bodies: int, dof: Integers, n: int, contacts: int, rows: int, coupling: bool) -> PassWork:
-    """Return workspace for a robot with n joint velocities, and `rows` of the joints and tendons `dof`."""
+def pass_work(own: Subtrees, dof: Integers, contacts: int, rows: int, coupling: bool) -> PassWork:
+    """Return workspace for a robot with these velocities and bodies, and `rows` of the joints and tendons `dof`."""
+    n, bodies = len(own.first), len(own.of_body)
     force, load, change, direction = np.zeros((4, n))
     stiffening, (wrench, motion) = np.zeros(int((dof < n).sum())), np.zeros((2, bodies, 6))
     m, stride, coupled = 3 * contacts + rows, padded(n), contacts if coupling else 0
-    numbers = primal_numbers(contacts, m)
     matrix = aligned_numbers((n + len(dof) + 2 * DIRECTIONS * coupled) * stride if coupling else 0)
+    coupled_motion = np.zeros((bodies if coupling else 0, 6))
     return PassWork(
-        np.zeros((bodies, 6, 6)), stiffening, np.zeros((n, 7)), wrench, force, motion, np.zeros(coupled, np.int64), matrix,
-        load, change, direction, dof, numbers,
-        row_work(contacts, rows),
+        np.zeros((bodies, 6, 6)), stiffening, np.zeros((n, 7)), wrench, force, motion, coupled_motion, own,
+        JointAxes(*np.zeros((3, n, 3))), np.zeros(coupled, np.int64), matrix, load, change, direction, dof,
+        primal_numbers(contacts, m), row_work(contacts, rows),
     )  # fmt: skip
 
 
 class PassCalls(NamedTuple):
-    """The functions of the robot; the last three only if contacts between two moving bodies are possible."""
+    """The functions of the robot; the last four only if contacts between two moving bodies are possible."""
 
     factor: MachineCall  # q, stiffness, stiffening -> factor
     response: MachineCall  # q, factor, wrench, force -> motion, direction
     matrix: MachineCall  # q, stiffness, stiffening -> matrix
     loads: MachineCall  # q, wrench, force -> load
     motions: MachineCall  # q, direction -> motion
+    axes: MachineCall  # q -> axes
 
 
 class RobotInPasses(NamedTuple):
@@ -159,6 +197,8 @@ def write_moved(scene: Scene) -> None:
         add_coupled_rows(scene)
         solve_by_factor(passes)
         call_machine(calls.motions)
+        for a in range(len(passes.motion)):
+            copy_numbers(passes.coupled_motion[a], passes.motion[a])
     write_velocities(scene)
 
 
@@ -286,16 +326,10 @@ def write_coupled_rows(scene: Scene) -> Scene:
         if scene.contacts.b[c] >= 0:
             passes.coupled[pairs] = c
             pairs += 1
+    if pairs > 0:
+        call_machine(scene.calls.axes)
     for x in range(pairs):
-        c = passes.coupled[x]
-        passes.force[:] = 0.0
-        for l in range(directions_of(c, scene.rows.own)):
-            passes.wrench[:] = 0.0
-            unit = 1.0 if l % 3 == 0 else 0.0, 1.0 if l % 3 == 1 else 0.0, 1.0 if l % 3 == 2 else 0.0
-            add_impulses(scene, c if l < 3 else k + scene.rows.own.group[c], unit)
-            call_machine(scene.calls.loads)
-            for i in range(n):
-                passes.matrix[place_of_contact(passes, x) + l * stride + i] = passes.load[i]
+        write_rows_of_pair(scene, passes.coupled[x], place_of_contact(passes, x))
     for i in range(3 * len(p.axes), len(p.start)):
         joint = scene.model.rows.joint[p.active[i - 3 * k]]
         if joint >= len(passes.stiffening):
@@ -303,6 +337,37 @@ def write_coupled_rows(scene: Scene) -> Scene:
                 passes.matrix[(n + joint) * stride + j] = scene.S[passes.dof[joint], j]
             tendons += 1
     return scene._replace(coupled=Coupled(pairs, tendons))
+
+
+def write_rows_of_pair(scene: Scene, c: int, at: int) -> None:
+    """Write J of a contact between two moving bodies, from a place in the matrix on."""
+    passes, contacts, axes = scene.passes, scene.contacts, scene.p.axes
+    tree, joints, J, stride = passes.subtrees, passes.axes, passes.matrix, padded(len(passes.load))
+    one, other, point = tree.of_body[contacts.a[c]], tree.of_body[contacts.b[c]], row_of_three(contacts.point[c])
+    first, second, third = row_of_three(axes[c, 0]), row_of_three(axes[c, 1]), row_of_three(axes[c, 2])
+    for j in range(len(passes.load)):
+        moves = moves_of(tree, j, one, other)
+        velocity = plus(joints.linear[j], outer(joints.angular[j], minus(point, joints.place[j])))
+        J[at + j] = moves * inner(first, velocity)
+        J[at + stride + j] = moves * inner(second, velocity)
+        J[at + 2 * stride + j] = moves * inner(third, velocity)
+    if directions_of(c, scene.rows.own) > 3:
+        turning = len(scene.p.law.friction) + scene.rows.own.group[c]
+        for l in range(3):
+            axis = row_of_three(axes[turning, l])
+            for j in range(len(passes.load)):
+                J[at + (3 + l) * stride + j] = moves_of(tree, j, one, other) * inner(axis, joints.angular[j])
+
+
+def moves_of(tree: Subtrees, j: int, one: int, other: int) -> float:
+    """Return 1 if velocity j moves one of two bodies, by the numbers of their last velocities, -1 for the other, 0 for both."""
+    first, last = tree.first[j], tree.last[j]
+    return (1.0 if first <= one <= last else 0.0) - (1.0 if first <= other <= last else 0.0)
+
+
+def row_of_three(x: Vector) -> Triple:
+    """Return the numbers of a row."""
+    return x[0], x[1], x[2]
 
 
 def place_of_contact(passes: PassWork, x: int) -> int:
@@ -324,7 +389,7 @@ def add_coupled_rows(scene: Scene) -> None:
             J = (n + joint) * stride
             for j in range(n):
                 if H[J + j] != 0.0:
-                    subtract_multiples(H, j * stride, J, stride, padded(j + 1), (-g * H[J + j],))
+                    subtract_multiples(H, j * stride, J, stride, length_for(j + 1), (-g * H[J + j],))
 
 
 def add_rows_of_pair(passes: PassWork, J: int, G: Matrix, count: int) -> None:
@@ -332,14 +397,14 @@ def add_rows_of_pair(passes: PassWork, J: int, G: Matrix, count: int) -> None:
     H, n, stride = passes.matrix, len(passes.load), padded(len(passes.load))
     G_J = J + DIRECTIONS * stride
     for l in range(count):
-        subtract_multiples(H, G_J + l * stride, J, stride, stride, (G[l, 0], G[l, 1], G[l, 2]), True)
+        subtract_multiples(H, G_J + l * stride, J, stride, length_for(n), (G[l, 0], G[l, 1], G[l, 2]), True)
         if count == DIRECTIONS:
-            subtract_multiples(H, G_J + l * stride, J + 3 * stride, stride, stride, (G[l, 3], G[l, 4], G[l, 5]))
+            subtract_multiples(H, G_J + l * stride, J + 3 * stride, stride, length_for(n), (G[l, 3], G[l, 4], G[l, 5]))
     for i in range(n):
         for l in range(0, count, 3):
             u, v, w = H[J + l * stride + i], H[J + (l + 1) * stride + i], H[J + (l + 2) * stride + i]
             if u != 0.0 or v != 0.0 or w != 0.0:
-                subtract_multiples(H, i * stride, G_J + l * stride, stride, padded(i + 1), (u, v, w))
+                subtract_multiples(H, i * stride, G_J + l * stride, stride, length_for(i + 1), (u, v, w))
 
 
 def solve_by_factor(passes: PassWork) -> None:
@@ -355,14 +420,14 @@ def solve_by_factor(passes: PassWork) -> None:
         for i in range(block - 1, first - 1, -1):
             unit = 1.0 / H[i * stride + i]
             for j in range(first, i):
-                subtract_multiples(H, j * stride, i * stride, stride, padded(j + 1), (unit * H[i * stride + j],))
+                subtract_multiples(H, j * stride, i * stride, stride, length_for(j + 1), (unit * H[i * stride + j],))
                 x[j] -= unit * H[i * stride + j] * x[i]
             H[i * stride + i] = unit
         for j in range(first):  # all blocks below others are whole
             a, b = gain_of(H, stride, first, j), gain_of(H, stride, first + 1, j)
             c, d = gain_of(H, stride, first + 2, j), gain_of(H, stride, first + 3, j)
             if a != 0.0 or b != 0.0 or c != 0.0 or d != 0.0:
-                subtract_multiples(H, j * stride, first * stride, stride, padded(j + 1), (a, b, c, d))
+                subtract_multiples(H, j * stride, first * stride, stride, length_for(j + 1), (a, b, c, d))
                 x[j] -= a * x[first] + b * x[first + 1] + c * x[first + 2] + d * x[first + 3]
     for first in range(0, n, BLOCK):
         a = b = c = d = 0.0
@@ -378,6 +443,11 @@ def solve_by_factor(passes: PassWork) -> None:
             for j in range(first, i):
                 rest -= H[i * stride + j] * x[j]
             x[i] = rest * H[i * stride + i]
+
+
+def length_for(count: int) -> int:
+    """Return the number of entries of a row that are computed to obtain `count`: multiples of a vector for one robot."""
+    return padded(count) if lanes() == 1 else count
 
 
 def gain_of(H: Vector, stride: int, i: int, j: int) -> float:

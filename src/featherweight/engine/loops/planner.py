@@ -13,6 +13,7 @@ from .kernel_types import NONE, StaticType, Type
 from .plan import FunctionPlan, Plan, Read, Return, Static, Value
 from .planning_state import Knowledge, Planned, Restart
 from .statements import block, leave_function
+from .variable_scopes import separated
 
 MOST_ATTEMPTS = 100  # greatest number of attempts for a function; each widens a variable
 
@@ -97,4 +98,5 @@ def _attempt(p: Planned, types: tuple[Type, ...]) -> FunctionPlan:
         p.statements.append(Return(Static(None)))
     assert p.result is not None
     kept = [v for v in given if not isinstance(v.type, StaticType)]
-    return FunctionPlan(p.function.__name__, kept, p.result, p.statements, p.function)
+    body = separated(kept, p.statements, p.variable)
+    return FunctionPlan(p.function.__name__, kept, p.result, body, p.function)
