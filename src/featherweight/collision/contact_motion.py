@@ -680,12 +680,13 @@ def describe_cylinder(P: Vector, size: Vector, y: Triple, k: Triple, work: Surfa
             if abs(y[0] * cos(middle) + y[1] * sin(middle) - size[0] * cos(pi / count)) < NEAR * size[0]:
                 set_bound(work, side, 1, turned(P, (-sin(middle), cos(middle), 0.0)))
         return
-    if sine >= abs(k[2]):
+    beside = on_rim and abs(y[0] * k[0] + y[1] * k[1] + 0.5 * size[0] * sine) < NEAR * size[0] * sine  # at 120 degrees
+    if sine >= abs(k[2]) and not beside:
         if abs(y[2]) < size[1] * (1.0 - NEAR):
             set_edge(work, side, axis)
         add_side(work, side, P, size, y, k)
         return
-    set_face(work, side, times(1.0 if k[2] > 0.0 else -1.0, axis))  # MuJoCo's other points at this angle turn with the farthest
+    set_face(work, side, times(1.0 if k[2] > 0.0 else -1.0, axis))  # MuJoCo's other points turn with the farthest
     work.flats[side] = 0
     around = along_tangents(turned(P, (-k[1] / sine, k[0] / sine, 0.0)), work)
     way = along_tangents(turned(P, (-y[1], y[0], 0.0)), work)
