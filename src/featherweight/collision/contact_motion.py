@@ -503,7 +503,8 @@ def describe_capsule(P: Vector, size: Vector, y: Triple, m: Triple, work: Surfac
     A capsule that lies on a plane has a point for each of its ends, even if it is inclined and one of the points is inside it.
     Where it lies on the face of another shape, MuJoCo takes the line on its side, which may be slightly inclined, and its ends.
     """
-    axis, tolerance, end = (P[2], P[5], P[8]), ON_SURFACE * (size[0] + size[1]), size[1] if y[2] > 0.0 else -size[1]
+    axis, tolerance, k = (P[2], P[5], P[8]), ON_SURFACE * (size[0] + size[1]), turned_back(P, m)
+    end = size[1] if y[2] > size[0] * k[2] else -size[1]
     from_end = abs(length_of((y[0], y[1], y[2] - end)) - size[0])
     along_axis, far = abs(inner(axis, m)), sqrt(y[0] * y[0] + y[1] * y[1])
     from_side = min(abs(far - size[0]), abs(far - size[0] * sqrt(1.0 - along_axis * along_axis)))
@@ -512,7 +513,7 @@ def describe_capsule(P: Vector, size: Vector, y: Triple, m: Triple, work: Surfac
     if aside and from_side < tolerance:
         if inside:
             set_edge(work, side, axis)
-        add_side(work, side, P, size, y, turned_back(P, m))
+        add_side(work, side, P, size, y, k)
     else:
         add_round(work, side, size[0])
         work.known[side] = from_end < tolerance
