@@ -354,3 +354,17 @@ def test_a_cylinder_across_an_edge_of_a_box(axis: str, moves: str) -> None:
     assert agreed(sim, np.zeros(6), np.zeros(0)).doubtful == ()
     sim.step()
     assert len(sim.contacts().names) >= 1
+
+
+def test_limits_of_tendons_that_no_joint_changes_have_no_effect() -> None:
+    """Check the steps with a string within one body, longer than its limit, beside the steps without the limit."""
+    body = '<freejoint/><geom type="box" size=".1 .08 .05"/><site name="a" pos=".1 0 0"/><site name="b" pos="-.1 0 0"/>'
+    ends = []
+    for limit in ('limited="true" range="0 .1"', ""):
+        string = f'<tendon><spatial {limit} stiffness="3"><site site="a"/><site site="b"/></spatial></tendon>'
+        xml = f"<mujoco><worldbody>{FLOOR}<body pos='0 0 .049'>{body}</body></worldbody>{string}</mujoco>"
+        sim = fw.Simulation(fw.load(xml), contact="file", v=[0.5, 0.2, 0.0, 0.3, -0.2, 1.0])
+        sim.run(0.05)
+        agreed(sim, np.zeros(6), np.zeros(0))
+        ends.append(sim.v)
+    np.testing.assert_allclose(ends[0], ends[1], atol=1e-12)

@@ -152,8 +152,9 @@ def test_answers_of_rigid_contacts_satisfy_their_equation(pyramid: bool) -> None
 
 def test_states_of_a_rigid_contact_with_the_same_derivatives_are_not_doubtful() -> None:
     """Check a ball on an inclined rail, which a floor stops: at the limit of friction, it does not move in either state."""
-    ball = '<joint type="slide" axis="-.535 -.307 1.508" damping=".54"/><geom type="sphere" size=".0963" pos="-.011 .131 -.077"/>'
-    xml = f"<compiler angle='radian'/><worldbody><geom type='plane' size='0 0 1'/><body pos='.054 -.014 .12' "
+    ball = '<joint type="slide" axis="-.535 -.307 1.508" damping=".54"/>'
+    ball += '<geom type="sphere" size=".0963" pos="-.011 .131 -.077"/>'
+    xml = "<compiler angle='radian'/><worldbody><geom type='plane' size='0 0 1'/><body pos='.054 -.014 .12' "
     xml = f"<mujoco>{xml}euler='.431 -2.126 .91'>{ball}</body></worldbody></mujoco>"
     sim = fw.Simulation(fw.load(xml), contact="rigid")
     sim.run(0.1)
