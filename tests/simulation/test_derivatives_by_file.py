@@ -10,7 +10,7 @@ import pytest
 
 import featherweight as fw
 from featherweight.simulation.derivatives.fleet_derivatives import StepDerivatives
-from simulation.step_differences import SMALL
+from simulation.step_differences import SMALL, agreed
 from simulation.step_differences import watched as steps_watched
 from simulation.test_steps_of_mujoco import IMPLICIT
 
@@ -338,3 +338,33 @@ def test_many_robots_with_their_own_parameters() -> None:
     products = sim.derivative_products(bars, tau, control)
     whole = np.concatenate([found.A, found.B, found.B_control], axis=2)
     np.testing.assert_allclose(products, np.einsum("ri,rij->rj", bars, whole), rtol=1e-12, atol=1e-10)
+
+
+@pytest.mark.parametrize("axis", ["0.5 0.866 0.007", "-0.3 0.9 -0.004", "0 1 0.01", "0 1 -0.003"])
+@pytest.mark.parametrize("moves", ["cylinder", "box"])
+def test_a_cylinder_across_an_edge_of_a_box(axis: str, moves: str) -> None:
+    """Check contacts with the normal of a face, on a line of the cylinder that follows the edge and its axis."""
+    shapes = (
+        '<geom type="box" size=".05 .03 .04"/>',
+        f'<geom type="cylinder" size=".05 .087" pos=".004 .006 .08" zaxis="{axis}"/>',
+    )
+    fixed, free = shapes if moves == "cylinder" else shapes[::-1]
+    xml = f"<option timestep='.002' gravity='0 0 0'/><worldbody>{fixed}<body><freejoint/>{free}</body></worldbody>"
+    sim = fw.Simulation(fw.load(f"<mujoco>{xml}</mujoco>"), contact="file", v=[0.1, 0.2, -0.3, 0.5, -0.4, 0.3])
+    assert agreed(sim, np.zeros(6), np.zeros(0)).doubtful == ()
+    sim.step()
+    assert len(sim.contacts().names) >= 1
+
+
+def test_limits_of_tendons_that_no_joint_changes_have_no_effect() -> None:
+    """Check the steps with a string within one body, longer than its limit, beside the steps without the limit."""
+    body = '<freejoint/><geom type="box" size=".1 .08 .05"/><site name="a" pos=".1 0 0"/><site name="b" pos="-.1 0 0"/>'
+    ends = []
+    for limit in ('limited="true" range="0 .1"', ""):
+        string = f'<tendon><spatial {limit} stiffness="3"><site site="a"/><site site="b"/></spatial></tendon>'
+        xml = f"<mujoco><worldbody>{FLOOR}<body pos='0 0 .049'>{body}</body></worldbody>{string}</mujoco>"
+        sim = fw.Simulation(fw.load(xml), contact="file", v=[0.5, 0.2, 0.0, 0.3, -0.2, 1.0])
+        sim.run(0.05)
+        agreed(sim, np.zeros(6), np.zeros(0))
+        ends.append(sim.v)
+    np.testing.assert_allclose(ends[0], ends[1], atol=1e-12)

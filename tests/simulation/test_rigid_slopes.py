@@ -148,3 +148,33 @@ def test_answers_of_rigid_contacts_satisfy_their_equation(pyramid: bool) -> None
         np.testing.assert_allclose(rest @ y.G[0], y.slope / rho, rtol=0.0, atol=1e-9)
         np.testing.assert_allclose(rest @ y.E[0], PROXIMAL * np.eye(3), rtol=0.0, atol=1e-15)
         assert y.pushing[0] == (f[0] > 0.0) and y.sliding[0] == (u[1] < 0.0)
+
+
+def test_states_of_a_rigid_contact_with_the_same_derivatives_are_not_doubtful() -> None:
+    """Check a ball on an inclined rail, which a floor stops: at the limit of friction, it does not move in either state."""
+    ball = '<joint type="slide" axis="-.535 -.307 1.508" damping=".54"/>'
+    ball += '<geom type="sphere" size=".0963" pos="-.011 .131 -.077"/>'
+    xml = "<compiler angle='radian'/><worldbody><geom type='plane' size='0 0 1'/><body pos='.054 -.014 .12' "
+    xml = f"<mujoco>{xml}euler='.431 -2.126 .91'>{ball}</body></worldbody></mujoco>"
+    sim = fw.Simulation(fw.load(xml), contact="rigid")
+    sim.run(0.1)
+    found = sim.derivatives()
+    assert found.doubtful == ()
+    np.testing.assert_allclose(found.A, [[1.0, 0.0], [0.0, 0.0]], atol=1e-9)
+
+
+def test_limits_at_rest_have_the_same_derivatives_by_differences_and_by_equations() -> None:
+    """Check an arm on its limit: a muscle without force makes the derivatives differences of whole steps."""
+    link = "<geom type='capsule' size='.02' fromto='0 0 0 .3 0 0'/>"
+    arm = f"<body><joint name='j' axis='0 1 0' range='-10 10' limited='true'/>{link}"
+    arm += f"<body pos='.3 0 0'><joint axis='0 1 0' damping='.1'/>{link}</body></body>"
+    muscle = "<actuator><general joint='j' dyntype='filter' dynprm='.1' gainprm='0'/></actuator>"
+    found = []
+    for more in ("", muscle):
+        xml = f"<mujoco><worldbody>{arm}</worldbody>{more}</mujoco>"
+        sim = fw.Simulation(fw.load(xml), contact=fw.ContactOptions(law="rigid", tolerance=1e-12))
+        sim.run(1.0)
+        assert sim.q[0] == pytest.approx(np.radians(10.0), abs=1e-6)
+        found.append(sim.derivatives())
+        assert found[-1].doubtful == ()
+    np.testing.assert_allclose(found[1].A[:4, :4], found[0].A, atol=1e-6)

@@ -171,12 +171,15 @@ def test_a_robot_with_many_bodies_has_it_too() -> None:
     np.testing.assert_allclose(found[0], found[1], atol=1e-6)
 
 
-def test_derivatives_of_a_body_at_rest_are_those_of_one_side() -> None:
-    """Compare with differences of one side: a contact may open or close."""
-    sim = fw.Simulation(fw.load(text(4)), contact=fw.ContactOptions(law="rigid", tolerance=1e-12))
+def test_derivatives_of_bodies_at_rest_are_those_of_an_overlap_that_persists() -> None:
+    """Compare with differences of steps in the middle of a tolerated overlap, where no contact opens, and none is separated."""
+    contact = fw.ContactOptions(law="rigid", tolerance=1e-12, slop=1e-3)
+    sim = fw.Simulation(fw.load(text(4)), contact=contact)
     sim.run(0.5)
-    found, state, robot, nv = sim.derivatives(), sim.state, sim.robot, sim.robot.nv
-    assert found.doubtful
+    at_rest, state, robot, nv = sim.derivatives(), sim.state, sim.robot, sim.robot.nv
+    assert at_rest.doubtful == ()
+    for k in range(nv // 6):
+        state.arrays["q"][0, 7 * k + 2] -= 1e-5
     here = sim.advance(state)
     for column in range(2 * nv):
         sides = []
@@ -185,8 +188,9 @@ def test_derivatives_of_a_body_at_rest_are_those_of_one_side() -> None:
             moved.arrays["q"][0], moved.arrays["v"][0] = robot.integrate(state.q, d[:nv]), state.v + d[nv:]
             end = sim.advance(moved)
             sides.append(np.concatenate([robot.difference(here.q, end.q), end.v - here.v]) / small)
-        sides.append(0.5 * (sides[0] + sides[1]))
-        assert min(np.abs(found.A[:, column] - x).max() / max(1.0, np.abs(x).max()) for x in sides) < 1e-5
+        central = 0.5 * (sides[0] + sides[1])
+        assert np.abs(sides[0] - sides[1]).max() < 1e-3  # no kink here
+        assert np.abs(at_rest.A[:, column] - central).max() / max(1.0, np.abs(central).max()) < 1e-4
 
 
 def test_impacts_of_turning_contacts_have_room() -> None:

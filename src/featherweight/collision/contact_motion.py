@@ -41,6 +41,7 @@ from .triples import (
     length_of,
     minus,
     outer,
+    plus,
     seen_from,
     times,
     turned,
@@ -127,6 +128,11 @@ def write_contact_motion(
         if work.flats[1 - side] == 2 and not work.known[side] and is_on_axis(scene, g, placement[g], p):
             P = placement[g]
             write_rates_on_axis(work, side, (P[2], P[5], P[8]), motion)
+        p = p_a if side == 0 else p_b
+        if is_across_edge(scene, shapes, placement, p, work, side):
+            P = placement[shapes[side]]
+            unique = write_rates_across_edge(work, side, (P[2], P[5], P[8]), scene.size[shapes[side], 0], motion)
+            work.known[side] = True
     return bool(unique and work.known[0] and work.known[1])
 
 
@@ -497,7 +503,8 @@ def describe_capsule(P: Vector, size: Vector, y: Triple, m: Triple, work: Surfac
     A capsule that lies on a plane has a point for each of its ends, even if it is inclined and one of the points is inside it.
     Where it lies on the face of another shape, MuJoCo takes the line on its side, which may be slightly inclined, and its ends.
     """
-    axis, tolerance, end = (P[2], P[5], P[8]), ON_SURFACE * (size[0] + size[1]), size[1] if y[2] > 0.0 else -size[1]
+    axis, tolerance, k = (P[2], P[5], P[8]), ON_SURFACE * (size[0] + size[1]), turned_back(P, m)
+    end = size[1] if y[2] > size[0] * k[2] else -size[1]
     from_end = abs(length_of((y[0], y[1], y[2] - end)) - size[0])
     along_axis, far = abs(inner(axis, m)), sqrt(y[0] * y[0] + y[1] * y[1])
     from_side = min(abs(far - size[0]), abs(far - size[0] * sqrt(1.0 - along_axis * along_axis)))
@@ -506,7 +513,7 @@ def describe_capsule(P: Vector, size: Vector, y: Triple, m: Triple, work: Surfac
     if aside and from_side < tolerance:
         if inside:
             set_edge(work, side, axis)
-        add_side(work, side, P, size, y, turned_back(P, m))
+        add_side(work, side, P, size, y, k)
     else:
         add_round(work, side, size[0])
         work.known[side] = from_end < tolerance
@@ -569,6 +576,74 @@ def write_rates_on_axis(work: SurfacesWork, side: int, axis: Triple, motion: Mat
         motion[3, 5], motion[4, 4] = -center, center
 
 
+def is_across_edge(
+    scene: CollisionScene, shapes: tuple[int, int], placement: Matrix, x: Triple, work: SurfacesWork, side: int
+) -> bool:
+    """Return whether a point is on a line of a cylinder that lies across an edge of a face, and store the line's direction w.
+
+    The cylinder of axis u is deepest along e x u, for the edge e, while the contact has the normal of the face. MuJoCo's line
+    is at r w from the axis, with w along e x u. If u is perpendicular to e, this is also the line below the axis: then the edge
+    matters if the deeper end of the line is beyond it.
+    """
+    other, g = 1 - side, shapes[side]
+    if scene.kind[g] != CYLINDER or work.flats[other] != 2:
+        return False
+    P, n = placement[g], row(work.axes, 0)
+    y = seen_from(P, x)
+    far = sqrt(y[0] * y[0] + y[1] * y[1])
+    if not abs(far - scene.size[g, 0]) < NEAR * far:
+        return False
+    w = times(1.0 / far, turned(P, (y[0], y[1], 0.0)))
+    if not (inner(w, n) < 0.0 if side == 0 else inner(w, n) > 0.0):
+        return False
+    e = outer(n, w)
+    size, (p, q), b = length_of(e), along_tangents(e, work), pair(work.bound, other)
+    if size < PARALLEL:
+        return False
+    work.edge[side, 0], work.edge[side, 1] = p / size, q / size
+    if scene.kind[shapes[other]] == BOX:
+        Q, box, beyond, u = placement[shapes[other]], scene.size[shapes[other]], False, (P[2], P[5], P[8])
+        deeper = scene.size[g, 1] if (inner(u, n) < 0.0) == (side == 0) else -scene.size[g, 1]
+        k, end, up = turned_back(Q, e), seen_from(Q, along(x, deeper - y[2], u)), turned_back(Q, n)
+        for i in range(3):
+            beyond = beyond or (abs(component(up, i)) < 0.5 and abs(component(end, i)) > box[i])
+        return bool(max(abs(k[0]), abs(k[1]), abs(k[2])) > (1.0 - PARALLEL) * size and (beyond or not work.known[side]))
+    return bool(not work.known[side] and work.bounds[other] == 1 and abs(b[0] * q - b[1] * p) < PARALLEL * size)
+
+
+def write_rates_across_edge(work: SurfacesWork, side: int, axis: Triple, r: float, motion: Matrix) -> bool:
+    """Write the rates of a contact of a line of a cylinder across an edge (`is_across_edge`); return whether they are unique.
+
+    With the face at rest, the line c + t u + r w has u' = W x u and w' = (1 - w wT) (e x u') / |e x u|. An edge of the face,
+    across it with the direction b bounds t by b . p' = 0, or the end of the cylinder by t' = 0. The normal turns with the face.
+    """
+    gap, ahead, other, sign = work.heights[0], work.heights[1], 1 - side, 1.0 if side == 0 else -1.0
+    u = inner(axis, row(work.axes, 0)), inner(axis, row(work.axes, 1)), inner(axis, row(work.axes, 2))
+    e = 0.0, work.edge[side, 0], work.edge[side, 1]
+    radial = outer(e, u)
+    size = length_of(radial)
+    turn = -sign if radial[0] > 0.0 else sign
+    w, rate = times(turn / size, radial), turn / size
+    b, bounded = (0.0, -work.bound[other, 1], work.bound[other, 0]), work.bounds[other] == 1 and work.flats[side] == 1
+    center = along((ahead if side == 0 else ahead - gap, 0.0, 0.0), -r, w)  # of the line, from the contact point
+    middle = ahead - 0.5 * gap, 0.0, 0.0
+    for j in range(6):
+        linear = times(sign, (1.0 if j == 0 else 0.0, 1.0 if j == 1 else 0.0, 1.0 if j == 2 else 0.0))
+        spin = times(sign, (1.0 if j == 3 else 0.0, 1.0 if j == 4 else 0.0, 1.0 if j == 5 else 0.0))
+        z = outer(e, outer(spin, u))
+        p = along(plus(linear, outer(spin, center)), r * rate, along(z, -inner(z, w), w))
+        if bounded:
+            p = along(p, -inner(b, p) / inner(b, u), u)
+        motion[0, j] = motion[1, j] = 0.0
+        motion[5, j] = sign * p[0]
+        p = 0.5 * p[0], p[1], p[2]
+        if side == 1:  # the face moves
+            p = minus(p, plus(linear, outer(spin, middle)))
+            motion[0, j], motion[1, j] = -spin[2], spin[1]
+        motion[2, j], motion[3, j], motion[4, j] = p
+    return bool(bounded or work.flats[side] == 0)
+
+
 def describe_box(P: Vector, size: Vector, y: Triple, k: Triple, work: SurfacesWork, side: int) -> None:
     """Write a face, an edge or a corner of a box, by the normal and by the place of the point."""
     face, flats, bounds, straight = 0, 0, 0, 0
@@ -606,12 +681,13 @@ def describe_cylinder(P: Vector, size: Vector, y: Triple, k: Triple, work: Surfa
             if abs(y[0] * cos(middle) + y[1] * sin(middle) - size[0] * cos(pi / count)) < NEAR * size[0]:
                 set_bound(work, side, 1, turned(P, (-sin(middle), cos(middle), 0.0)))
         return
-    if sine >= abs(k[2]):
+    beside = on_rim and abs(y[0] * k[0] + y[1] * k[1] + 0.5 * size[0] * sine) < NEAR * size[0] * sine  # at 120 degrees
+    if sine >= abs(k[2]) and not beside:
         if abs(y[2]) < size[1] * (1.0 - NEAR):
             set_edge(work, side, axis)
         add_side(work, side, P, size, y, k)
         return
-    set_face(work, side, times(1.0 if k[2] > 0.0 else -1.0, axis))  # MuJoCo's other points at this angle turn with the farthest
+    set_face(work, side, times(1.0 if k[2] > 0.0 else -1.0, axis))  # MuJoCo's other points turn with the farthest
     work.flats[side] = 0
     around = along_tangents(turned(P, (-k[1] / sine, k[0] / sine, 0.0)), work)
     way = along_tangents(turned(P, (-y[1], y[0], 0.0)), work)

@@ -43,8 +43,10 @@ class ContactStage:
         self.numbers = np.array([[b.name for b in robot.bodies].index(name) for name in self.bodies], dtype=np.int64)
         bodies = self._contacts_of_bodies()
         dry = forces.friction if parts.joint_friction else np.zeros_like(forces.friction)
-        self.joint_dofs = contact_model.limited_rows(parts.lower, parts.upper, dry, forces.equality_of_row)
-        self.rows = contact_model.joint_rows(forces.at, parts.lower, parts.upper, dry, settings.step, forces.equality_of_row)
+        free = forces.constant & (forces.equality_of_row < 0)  # limits of constant lengths have no effect, and any force
+        lower, upper = np.where(free, -np.inf, parts.lower), np.where(free, np.inf, parts.upper)
+        self.joint_dofs = contact_model.limited_rows(lower, upper, dry, forces.equality_of_row)
+        self.rows = contact_model.joint_rows(forces.at, lower, upper, dry, settings.step, forces.equality_of_row)
         limited = [int(r) for r in self.joint_dofs if r >= forces.joint_rows]
         mapped = MappedRows(forces.mapped, forces.rows, forces.moved_by(limited))
         self.inertia = ContactInertia(robot, bodies, self.joint_dofs, bool(self.rows.friction.any()), algorithm, mapped)

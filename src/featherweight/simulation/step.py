@@ -55,8 +55,11 @@ def try_step(s: RobotStages) -> int:
     if s.numbers.integrator == STAGED:
         return try_stages(s)
     status = find_contacts_and_limits(s)
-    if status != TAKEN:
-        return status
+    return end_step(s) if status == TAKEN else status
+
+
+def end_step(s: RobotStages) -> int:
+    """Compute the result of a step from the contacts and limits that are found."""
     if is_touched(s):
         status = find_impulses(s)
         if status != TAKEN:

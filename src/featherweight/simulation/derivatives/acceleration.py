@@ -635,6 +635,11 @@ def rows_of_problem(s: RobotStages) -> tuple[int, int]:
     return k, find_active_rows(t.model, t.kinematics, t.workspace.assembly.of_rows.active)
 
 
+def separates(s: RobotStages) -> bool:
+    """Return whether a displacement separates bodies that overlap."""
+    return bool(greatest_of(s.step.displacement) > PARTED * s.touching.model.settings.slop)
+
+
 def are_covered(s: RobotStages) -> bool:
     """Return whether these derivatives cover the rigid contacts and joint rows of the step.
 
@@ -644,7 +649,7 @@ def are_covered(s: RobotStages) -> bool:
     t = s.touching
     if not is_touched(s):
         return True
-    if greatest_of(s.step.displacement) > PARTED * t.model.settings.slop:
+    if separates(s):
         return False
     before, bounce = t.workspace.assembly.of_rows.before, BOUNCING * t.model.settings.bounce
     for c in range(t.counts[SOLVED] if t.counts[FOUND] > 0 else 0):

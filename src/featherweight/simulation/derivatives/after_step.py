@@ -11,15 +11,17 @@ from typing import NamedTuple
 
 from ...array_types import Matrix, Vector
 from ...collision.triples import Triple, along, component, inner, outer
+from ...contact.rigid.answers import INNER, OUTER, OWN
 from ...engine.loops.kernels import subtract_multiples
 from ...model.tree import FLOATING, PLANAR
 from ..smooth_motion import clear, copy
 from ..stage_records import RobotStages
-from .acceleration import pull_back_acceleration, write_acceleration_slopes
+from .acceleration import pull_back_acceleration, rows_of_problem, write_acceleration_slopes
 from .contacts import add_curved
 from .equations import Places
 from .records import AccelerationSlopes
 
+SAME = 1e-6  # relative difference of slopes below which they count as the same
 OF_JOINT = 6  # most velocities of a joint
 SMALL_TURN = 0.3  # [rad] angle below which series are used
 
@@ -51,6 +53,54 @@ def write_step_slopes(s: RobotStages, y: AccelerationSlopes, ends: Matrix) -> in
     write_velocity_rates(s, y)
     write_ends(s, y, ends)
     return at_limits
+
+
+def compare_states(s: RobotStages, y: AccelerationSlopes, ends: Matrix, other: Matrix) -> int:
+    """Mark the rigid contacts and joint rows near a boundary of states with different slopes on its sides; return their number.
+
+    All of them take the same side together, since redundant contacts replace each other; then each alone, to find those that
+    matter, or else all do. `ends` has the slopes of the step; `other` gets those of other states.
+    """
+    (k, count), near, found, capacity = rows_of_problem(s), 0, 0, len(s.touching.contacts.gap)
+    for c in range(k + count):
+        near += 1 if y.rigid.near[c] else 0
+    if near == 0:
+        return 0
+    if differ_beside(s, y, ends, other, 0, k + count):
+        for c in range(k + count):
+            y.rigid.matters[c] = y.rigid.near[c] and (near == 1 or differ_beside(s, y, ends, other, c, c + 1))
+            found += 1 if y.rigid.matters[c] else 0
+        write_step_slopes(s, y, ends)
+        for c in range(k + count):
+            if y.rigid.near[c] and (found == 0 or y.rigid.matters[c]):
+                y.doubtful[c if c < k else capacity + s.touching.workspace.assembly.of_rows.active[c - k]] = True
+        return max(found, 1)
+    write_step_slopes(s, y, ends)
+    return 0
+
+
+def differ_beside(s: RobotStages, y: AccelerationSlopes, ends: Matrix, other: Matrix, first: int, stop: int) -> bool:
+    """Return whether slopes are different with contacts and rows from first to stop on a side of the boundaries near them."""
+    different = False
+    for side in range(INNER, OUTER + 1):
+        for c in range(first, stop):
+            y.rigid.side[c] = side
+        write_step_slopes(s, y, other)
+        different = different or are_different(ends, other)
+    for c in range(first, stop):
+        y.rigid.side[c] = OWN
+    return different
+
+
+def are_different(a: Matrix, b: Matrix) -> bool:
+    """Return whether a column of two matrices differs by more than rounding, relative to its greatest number above 1."""
+    for j in range(a.shape[1]):
+        most, size = 0.0, 1.0
+        for i in range(a.shape[0]):
+            most, size = max(most, abs(a[i, j] - b[i, j])), max(size, abs(a[i, j]))
+        if not most <= SAME * size:
+            return True
+    return False
 
 
 def write_step_product(s: RobotStages, y: AccelerationSlopes, cotangent: Vector, product: Vector) -> None:

@@ -49,7 +49,6 @@ from ...contact.impulses import greatest_of
 from ...contact.rigid.answers import (
     EDGE,
     EDGE_OF_GAPS,
-    is_near_another_state,
     write_rigid_answer,
     write_rigid_row,
 )
@@ -262,7 +261,7 @@ def add_contact(s: RobotStages, y: AccelerationSlopes, p: ProblemRows, own: Answ
         if closes(s, gap):
             subtract_multiples(x, normal, opening, 0, length, (-1.0 / h,))
         keep_contact(s, y, p, c, bundle, whole)
-        note_doubtful_contact(y, p, c, unique)
+        y.doubtful[c] = y.impulses[3 * c] != 0.0 and not unique and not is_immovable(y, c)
         add_to_block(t.contacts, at, y.rigid.G[c], 0.0, block, slopes)
         return
     pushes = slopes.impulse[0] != 0.0
@@ -328,18 +327,6 @@ def rho_of(y: AccelerationSlopes, row: int, count: int) -> float:
                 total += x[J + j] * x[J + j] / x[at.mass + j * n + j]
         most = max(most, total)
     return most if most > 0.0 else 1.0
-
-
-def note_doubtful_contact(y: AccelerationSlopes, p: ProblemRows, c: int, unique: bool) -> None:
-    """Note whether a rigid contact is doubtful: near another state, or pushing at a point that is not determined.
-
-    A gap of zero and an overlap of `slop` are not: all contacts and limits at rest have one of these. They count as overlaps
-    that the step tolerates. Nor is a contact along whose normal no joint moves the bodies: it has no force.
-    """
-    pushes = y.impulses[3 * c] != 0.0
-    y.doubtful[c] = is_near_another_state(p.law, c, y.rigid) or (pushes and not unique)
-    if y.doubtful[c] and is_immovable(y, c):
-        y.doubtful[c] = False
 
 
 def is_immovable(y: AccelerationSlopes, c: int) -> bool:
@@ -423,8 +410,7 @@ def add_joint_row(
     add_curved(s, x[J : J + n], x[by_v : by_v + n])
     G, at_gap = 0.0, len(t.contacts.gap) + r
     if y.is_rigid:
-        near = write_rigid_row(p.law, i, rho_of(y, row, 1), f, y.responding[at_row], y.rigid)
-        y.doubtful[at_gap] = near
+        write_rigid_row(p.law, i, rho_of(y, row, 1), f, y.responding[at_row], y.rigid)
         G = y.rigid.G[sliding + i, 0, 0]
     else:
         _, G = answer_of_row(own, at_row, y.responding[at_row])

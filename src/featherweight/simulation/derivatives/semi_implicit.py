@@ -20,12 +20,13 @@ from ...robot.robot import Robot
 from ...robot.spanning_motion import spanning_slopes
 from ..contact_stage import ContactStage
 from ..fleet_loop import attempt
+from ..robot_stages import is_touched
 from ..robot_tables import Call, StagesTable, bound_call, with_inertias
 from ..smooth_motion import copy
 from ..stage_records import FleetArrays, RobotStages
 from ..step_model import StepModel
 from .acceleration import are_covered
-from .after_step import write_step_product, write_step_slopes
+from .after_step import compare_states, write_step_product, write_step_slopes
 from .differences import StepDifferences, differences_of, differentiate_whole_step
 from .records import (
     AccelerationSlopes,
@@ -67,7 +68,10 @@ def differentiate_robots(one: RobotStages, y: StepSlopes, many: FleetArrays, x: 
             write_step_product(one, y.of, x.cotangents[i], x.products[i])
         else:
             begin_doubtful(x, i)
-            if write_step_slopes(one, y.of, x.ends[i]) > 0:
+            at_limits = write_step_slopes(one, y.of, x.ends[i])
+            if y.of.is_rigid and is_touched(one):
+                at_limits += compare_states(one, y.of, x.ends[i], y.differences.ends)
+            if at_limits > 0:
                 note_doubtful(one, y.of, x, i)
     return done
 

@@ -19,6 +19,8 @@ from ...robot.tendons.length_functions import LengthFunctions
 from ...robot.tendons.tendon_table import length_table
 from .controllers import parts_of
 
+UNMOVED = 1e-12  # greatest entry of S of a length that no joint changes
+
 
 @dataclass(frozen=True, eq=False)
 class ForceRows:
@@ -146,6 +148,15 @@ class ForceRows:
                 if x.table.lengths.own[i]:
                     moves[row] |= moving[x.table.bodies_of(i)].any(axis=0)
         return {row: np.flatnonzero(moves[row]).tolist() for row in rows}
+
+    @cached_property
+    def constant(self) -> Array:
+        """Mark the rows (rows,) of lengths that no joint changes, at a configuration without symmetry."""
+        moves = np.ones(self.rows, bool)
+        if self.lengths is not None:
+            _, S = self.lengths.evaluate(System.random_configuration(self.robot, rng=0))
+            moves = np.abs(S).max(axis=1, initial=0.0) > UNMOVED
+        return ~moves
 
     def map(self, q: Array) -> Array | None:
         """Return S(q) (..., rows, nv); None for the identity."""
