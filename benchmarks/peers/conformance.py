@@ -18,8 +18,8 @@ velocity if that is above 1: the law is then the same, and motions differ only b
 Where they differ, columns of their own say why; they do not count as agreement:
 
     exact search  steps agree if MuJoCo's search for contacts iterates to 1e-12 m in place of 1e-6 m (`ccd_tolerance`)
-    by rounding   MuJoCo moves or steps otherwise itself, by more than the same tolerance, from one of several starts that
-                  differ from its own by 1e-12 at random
+    by rounding   MuJoCo moves or steps otherwise itself, by more than the same tolerance and no later, from one of several
+                  starts that differ from its own by 1e-12 at random
 
 | verdict | |
 |---|---|
@@ -45,7 +45,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -93,6 +93,7 @@ LINE_HEADER = [
     "exact search",
     "by rounding",
     "MuJoCo beside itself",
+    "from",
     "explanation",
 ]
 
@@ -131,13 +132,19 @@ class Outcome:
     by_rounding: float = 0.0  # part that then differs, and that MuJoCo takes otherwise from a state nearby
     itself: Motion = field(default_factory=Motion)  # MuJoCo's, from a start nearby, if the motion does not agree
 
+    @property
+    def is_chaotic(self) -> bool:
+        """Return whether the motion differs, and MuJoCo's from a start nearby no later."""
+        since, own = self.motion.since, self.itself.since
+        return self.verdict == DIFFERS and own is not None and since is not None and own <= since
+
     def line(self) -> list[str]:
         """Return a row of the table of files."""
-        since = "" if self.motion.since is None else f"{self.motion.since:.3g} s"
+        since, own = ("" if m.since is None else f"{m.since:.3g} s" for m in (self.motion, self.itself))
         return [
             f"{self.package}: {self.file}", self.verdict, f"{self.nv}", self.integrator, f"{1e3 * self.step:.3g} ms",
             f"{self.motion.error:.1e}", since, self.motion.joint, f"{self.steps:.0%}", f"{self.exact:.0%}",
-            f"{self.by_rounding:.0%}", f"{self.itself.error:.1e}", self.told.replace("|", "/"),
+            f"{self.by_rounding:.0%}", f"{self.itself.error:.1e}", own, self.told.replace("|", "/"),
         ]  # fmt: skip
 
 
@@ -217,8 +224,8 @@ def moved(sim: fw.Simulation, model: Any) -> Motion:
 
 
 def moved_itself(model: Any) -> Motion:
-    """Compare MuJoCo's motion with its motions from starts nearby; return the comparison with the greatest difference."""
-    worst, rng = Motion(), np.random.default_rng(0)
+    """Compare MuJoCo's motion with its motions from starts nearby: the greatest error, and where the first one differs."""
+    motions, rng = list[Motion](), np.random.default_rng(0)
     for _ in range(STARTS):
         motion, data, other = Motion(), mujoco.MjData(model), mujoco.MjData(model)
         perturb(model, other, rng)
@@ -228,8 +235,9 @@ def moved_itself(model: Any) -> Motion:
             if diverged(data) or diverged(other):
                 break
             note(motion, model, k, other.qpos, data.qpos)
-        worst = max(worst, motion, key=lambda m: m.error)
-    return worst
+        motions.append(motion)
+    first = min(motions, key=lambda m: SECONDS if m.since is None else m.since)
+    return replace(first, error=max(m.error for m in motions))
 
 
 def diverged(data: Any) -> bool:
@@ -397,7 +405,7 @@ def tables(outcomes: Sequence[Outcome], each: bool) -> str:
         steps, rigid = sum(o.steps >= NEARLY_ALL for o in models), sum(o.rigid for o in models)
         exact = sum(o.steps < NEARLY_ALL <= o.exact for o in models)
         rounded = sum(max(o.steps, o.exact) < NEARLY_ALL <= o.exact + o.by_rounding for o in models)
-        chaotic = sum(o.verdict == DIFFERS and o.itself.since is not None for o in models)
+        chaotic = sum(o.is_chaotic for o in models)
         numbers = (
             len(models), counts[AGREE], steps, exact, rounded, rigid, counts[REFUSED], counts[DIFFERS], chaotic,
             counts[CRASHED], len(own) - len(models),
@@ -411,7 +419,7 @@ def tables(outcomes: Sequence[Outcome], each: bool) -> str:
 
 
 def main() -> None:
-    parser = parser_of_files(__doc__, 180.0)
+    parser = parser_of_files(__doc__, 600.0)
     parser.add_argument("--jobs", type=int, default=1, help="number of files in parallel")
     parser.add_argument("--totals", action="store_true", help="only the table by package")
     parser.add_argument("--json", type=Path, metavar="FILE", help="file for all outcomes")

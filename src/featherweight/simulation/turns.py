@@ -46,9 +46,22 @@ Columns = tuple[Triple, Triple, Triple]
 """The columns of a matrix (3, 3)."""
 
 
+UNIT: Columns = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+
+
 def columns_of(w: Triple, a: float, b: float) -> Columns:
-    """Return the matrix of `turned_by`: Eᵀ for the numbers a and b of a `Turn`, and J for b and c."""
-    return turned_by(w, a, b, (1.0, 0.0, 0.0)), turned_by(w, a, b, (0.0, 1.0, 0.0)), turned_by(w, a, b, (0.0, 0.0, 1.0))
+    """Return the matrix of `turned_by`: Eᵀ for the numbers a and b of a `Turn`, E for -a and b, and J for b and c."""
+    return turned_columns(w, a, b, UNIT)
+
+
+def turned_columns(w: Triple, a: float, b: float, columns: Columns) -> Columns:
+    """Return the product of the matrix of `turned_by` and another."""
+    return turned_by(w, a, b, columns[0]), turned_by(w, a, b, columns[1]), turned_by(w, a, b, columns[2])
+
+
+def crossed(a: Triple, columns: Columns) -> Columns:
+    """Return the vector products of a and the columns."""
+    return outer(a, columns[0]), outer(a, columns[1]), outer(a, columns[2])
 
 
 class InverseJacobian(NamedTuple):
@@ -71,8 +84,7 @@ def inverse_jacobian(turn: Turn) -> InverseJacobian:
 
 def rate_of_turn(turn: Turn, x: Triple) -> Triple:
     """Return the rate of a rotation vector at the angular velocity x after the turn."""
-    once = outer(turn.w, x)
-    return along(along(x, 0.5, once), inverse_jacobian(turn).d, outer(turn.w, once))
+    return turned_by(turn.w, -0.5, inverse_jacobian(turn).d, x)
 
 
 class JointMotion(NamedTuple):

@@ -9,12 +9,12 @@ from __future__ import annotations
 from math import cos, sin
 
 from ...array_types import Matrix, Vector
-from ...collision.triples import component, outer, times
+from ...collision.triples import component, times
 from ...engine.loops.kernels import subtract_multiples
 from ...model.tree import FLOATING, PLANAR
 from ..smooth_motion import clear, copy
 from ..stage_records import RobotStages
-from ..turns import Columns, Turn, columns_of, turn_of, turned_by
+from ..turns import UNIT, Columns, Turn, columns_of, crossed, turn_of, turned_by, turned_columns
 from .acceleration import pull_back_acceleration, write_acceleration_slopes
 from .contacts import add_curved
 from .equations import Places
@@ -165,8 +165,7 @@ def move_floating(h: float, u: Vector, i: int, y: AccelerationSlopes, at: Places
     turn, l, width = turn_of(times(h, u[i + 3 : i + 6])), (u[i], u[i + 1], u[i + 2]), at.width
     position, linear, angular = at.struck + i * width, at.rates + i * width, at.rates + (i + 3) * width
     move_turning(turn, h, i + 3, y, at)
-    after, (a, b, c) = turned_by(turn.w, turn.a, turn.b, l), columns_of(turn.w, turn.b, turn.c)
-    turned = outer(after, a), outer(after, b), outer(after, c)
+    turned = crossed(turned_by(turn.w, turn.a, turn.b, l), columns_of(turn.w, turn.b, turn.c))
     combine(y, width, position, linear, columns_of(turn.w, turn.a, turn.b), 1.0, True)
     for j in range(3):
         subtract_multiples(y.numbers, linear + j * width, position + j * width, 0, width, (-1.0,), True)
@@ -196,10 +195,7 @@ def turn_start(h: float, u: Vector, i: int, start: Matrix, floats: bool) -> None
     put_block(columns, first, column, start)
     if floats:
         put_block(columns, i, 0, start)
-        l = h * u[i], h * u[i + 1], h * u[i + 2]
-        a, b, c = outer((1.0, 0.0, 0.0), l), outer((0.0, 1.0, 0.0), l), outer((0.0, 0.0, 1.0), l)
-        w, s, t = turn.w, turn.a, turn.b
-        put_block((turned_by(w, s, t, a), turned_by(w, s, t, b), turned_by(w, s, t, c)), i, 3, start)
+        put_block(turned_columns(turn.w, turn.a, turn.b, crossed(times(-h, u[i : i + 3]), UNIT)), i, 3, start)
 
 
 def put_block(columns: Columns, i: int, j: int, start: Matrix) -> None:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...array_types import Matrix, Tensor, Vector
-from ...collision.triples import Triple, along, component, outer, plus, times
+from ...collision.triples import Triple, along, inner, outer, plus, times
 from ...contact.factors.branches import padded
 from ...engine.loops.kernels import CompiledLoop, Table, aligned_numbers, subtract_multiples, subtract_product
 from ...model.tree import FLOATING, PLANAR
@@ -35,13 +35,20 @@ from ..stage_records import FleetArrays, RobotStages
 from ..step import accelerate_touching, go_straight, take_stage
 from ..step_model import StepModel
 from ..step_status import TAKEN
-from ..turns import Columns, Turn, columns_of, inverse_jacobian, joint_motion, rate_of_turn, turn_of, turned_by
+from ..turns import (
+    UNIT,
+    Turn,
+    columns_of,
+    crossed,
+    inverse_jacobian,
+    joint_motion,
+    turn_of,
+    turned_columns,
+)  # fmt: skip
 from .acceleration import write_acceleration_slopes
-from .after_step import OF_JOINT
+from .after_step import OF_JOINT, put_block
 from .records import AccelerationSlopes, RobotSlopes, begin_doubtful, note_doubtful
 from .semi_implicit import slopes_of
-
-UNIT: Columns = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 
 
 class RatePlaces(NamedTuple):
@@ -234,39 +241,21 @@ def row_of_part(kind: int, first: int, part: int) -> int:
     return first + part - 3 if part >= 3 else -1
 
 
-def write_block(block: Matrix, i: int, j: int, columns: Columns) -> None:
-    """Write a matrix (3, 3) at row i and column j."""
-    for c in range(3):
-        column = columns[0] if c == 0 else columns[1] if c == 1 else columns[2]
-        for r in range(3):
-            block[i + r, j + c] = component(column, r)
-
-
 def write_turns_of_acceleration(s: RobotStages, y: StagedSlopes, k: int) -> None:
     """Write the derivatives of the acceleration, linear in the axes of the start, at stage k."""
     joints, turns = s.joints.curved, y.turns
     for joint in range(len(joints)):
         at, kind, first = k * len(joints) + joint, joints[joint, 0], joints[joint, 1]
-        v, a = joint_motion(kind, first, s.state.v), joint_motion(kind, first, y.acceleration)
+        v, rate = joint_motion(kind, first, s.state.v), joint_motion(kind, first, y.acceleration)
         turn = turn_of(joint_motion(kind, first, y.increment).angular)
-        moved = along(a.linear, 1.0, outer(v.angular, v.linear))
-        J = columns_of(turn.w, turn.b, turn.c)
-        write_block(turns.acceleration_from_a[at], 0, 0, columns_of(turn.w, -turn.a, turn.b))
-        write_block(turns.acceleration_from_a[at], 3, 3, UNIT)
-        write_block(turns.acceleration_from_v[at], 0, 0, turned_columns(turn, crossed(v.angular, UNIT)))
-        write_block(turns.acceleration_from_v[at], 0, 3, turned_columns(turn, crossed(times(-1.0, v.linear), UNIT)))
-        write_block(turns.acceleration_from_u[at], 0, 3, turned_columns(turn, crossed(times(-1.0, moved), J)))
-
-
-def turned_columns(turn: Turn, c: Columns) -> Columns:
-    """Return E C."""
-    w, a, b = turn.w, -turn.a, turn.b
-    return turned_by(w, a, b, c[0]), turned_by(w, a, b, c[1]), turned_by(w, a, b, c[2])
-
-
-def crossed(a: Triple, c: Columns) -> Columns:
-    """Return the vector products of a and the columns."""
-    return outer(a, c[0]), outer(a, c[1]), outer(a, c[2])
+        w, a, b = turn.w, -turn.a, turn.b
+        moved = along(rate.linear, 1.0, outer(v.angular, v.linear))
+        put_block(columns_of(w, a, b), 0, 0, turns.acceleration_from_a[at])
+        put_block(UNIT, 3, 3, turns.acceleration_from_a[at])
+        put_block(turned_columns(w, a, b, crossed(v.angular, UNIT)), 0, 0, turns.acceleration_from_v[at])
+        put_block(turned_columns(w, a, b, crossed(times(-1.0, v.linear), UNIT)), 0, 3, turns.acceleration_from_v[at])
+        J = columns_of(w, turn.b, turn.c)
+        put_block(turned_columns(w, a, b, crossed(times(-1.0, moved), J)), 0, 3, turns.acceleration_from_u[at])
 
 
 def write_turns_of_state(s: RobotStages, y: StagedSlopes, k: int) -> None:
@@ -277,33 +266,30 @@ def write_turns_of_state(s: RobotStages, y: StagedSlopes, k: int) -> None:
         u, v = joint_motion(kind, first, y.increment), joint_motion(kind, first, s.state.v)
         turn = turn_of(u.angular)
         back, J = columns_of(turn.w, turn.a, turn.b), columns_of(turn.w, turn.b, turn.c)
-        write_block(turns.v_from_V[at], 0, 0, back)
-        write_block(turns.v_from_V[at], 3, 3, UNIT)
-        write_block(turns.v_from_u[at], 0, 3, crossed(v.linear, J))
-        write_block(turns.k_from_V[at], 0, 0, UNIT)
-        write_rate_of_turn(turns.k_from_V[at], turns.k_from_u[at], turn, v.angular)
-        write_block(turns.x_from_u[at], 0, 0, back)
-        write_block(turns.x_from_u[at], 3, 3, J)
-        write_block(turns.x_from_start[at], 0, 0, back)
-        write_block(turns.x_from_start[at], 3, 3, back)
+        put_block(back, 0, 0, turns.v_from_V[at])
+        put_block(UNIT, 3, 3, turns.v_from_V[at])
+        put_block(crossed(v.linear, J), 0, 3, turns.v_from_u[at])
+        put_block(UNIT, 0, 0, turns.k_from_V[at])
+        put_block(columns_of(turn.w, -0.5, inverse_jacobian(turn).d), 3, 3, turns.k_from_V[at])
+        change = (
+            change_of_rate(turn, v.angular, UNIT[0]),
+            change_of_rate(turn, v.angular, UNIT[1]),
+            change_of_rate(turn, v.angular, UNIT[2]),
+        )
+        put_block(change, 3, 3, turns.k_from_u[at])
+        put_block(back, 0, 0, turns.x_from_u[at])
+        put_block(J, 3, 3, turns.x_from_u[at])
+        put_block(back, 0, 0, turns.x_from_start[at])
+        put_block(back, 3, 3, turns.x_from_start[at])
         lever = crossed(times(-1.0, u.linear), UNIT)
-        opposite = Turn(times(-1.0, turn.w), turn.a, turn.b, turn.c)
-        write_block(turns.x_from_start[at], 0, 3, turned_columns(opposite, lever))
+        put_block(turned_columns(turn.w, turn.a, turn.b, lever), 0, 3, turns.x_from_start[at])
 
 
-def write_rate_of_turn(by_velocity: Matrix, by_turn: Matrix, turn: Turn, r: Triple) -> None:
-    """Write the derivatives of the rate of a rotation vector at the angular velocity r."""
-    numbers, once = inverse_jacobian(turn), outer(turn.w, r)
-    twice = outer(turn.w, once)
-    for e in range(3):
-        unit = UNIT[0] if e == 0 else UNIT[1] if e == 1 else UNIT[2]
-        aside = outer(unit, r)
-        change = along(times(0.5, aside), numbers.d, plus(outer(unit, once), outer(turn.w, aside)))
-        change = along(change, numbers.e * component(turn.w, e), twice)
-        moved = rate_of_turn(turn, unit)
-        for i in range(3):
-            by_velocity[3 + i, 3 + e] = component(moved, i)
-            by_turn[3 + i, 3 + e] = component(change, i)
+def change_of_rate(turn: Turn, r: Triple, e: Triple) -> Triple:
+    """Return the change of the rate of a rotation vector by a change e of it, at the angular velocity r."""
+    numbers, once, aside = inverse_jacobian(turn), outer(turn.w, r), outer(e, r)
+    change = along(times(0.5, aside), numbers.d, plus(outer(e, once), outer(turn.w, aside)))
+    return along(change, numbers.e * inner(turn.w, e), outer(turn.w, once))
 
 
 def begin_joint(y: StagedSlopes) -> None:
