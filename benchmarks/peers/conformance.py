@@ -15,6 +15,12 @@ a second, whose solver iterates until it has converged. A step agrees if its vel
 velocity if that is above 1: the law is then the same, and motions differ only because they are chaotic. A file's steps agree if
 99 % of them do.
 
+Where they differ, columns of their own say why; they do not count as agreement:
+
+    exact search  steps agree if MuJoCo's search for contacts iterates to 1e-12 m in place of 1e-6 m (`ccd_tolerance`)
+    by rounding   MuJoCo moves or steps otherwise itself, by more than the same tolerance and no later, from one of several
+                  starts that differ from its own by 1e-12 at random
+
 | verdict | |
 |---|---|
 | not a model | MuJoCo does not load the file, or nothing in it moves; not counted |
@@ -39,7 +45,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -64,10 +70,16 @@ STEP_TOLERANCE = 1e-4  # [m/s, rad/s], relative to velocities above 1
 NEARLY_ALL = 0.99  # least part of steps that agree
 HELD = 0.1  # [s] between changes of controls
 AMPLITUDE = 0.5  # of half a range
+EXACT = 1e-12, 200  # [m] tolerance and iterations of the exact search
+PERTURBED = 1e-12  # [m, rad, m/s, rad/s] standard deviation of the other starts of MuJoCo
+STARTS = 8  # of these
 SHOWN = 160  # characters of a message that are shown
-AGREE, REFUSED, DIFFERS, CRASHED = COUNTED = "agree", "refused", "differs", "crashed"
+AGREE, REFUSED, DIFFERS, CRASHED = "agree", "refused", "differs", "crashed"
 NO_MODEL = "not a model"
-HEADER = ["package", "files", "agree", "single steps", "rigid", *COUNTED[1:], "not models"]
+HEADER = [
+    "package", "files", "agree", "single steps", "exact search", "by rounding", "rigid", "refused", "differs", "by rounding",
+    "crashed", "not models",
+]  # fmt: skip
 LINE_HEADER = [
     "file",
     "verdict",
@@ -78,6 +90,10 @@ LINE_HEADER = [
     "from",
     "joint",
     "steps that agree",
+    "exact search",
+    "by rounding",
+    "MuJoCo beside itself",
+    "from",
     "explanation",
 ]
 
@@ -112,13 +128,23 @@ class Outcome:
     motion: Motion = field(default_factory=Motion)
     rigid: bool = False  # whether the motion with rigid contacts agrees
     steps: float = 0.0  # part of the single steps that agree
+    exact: float = 0.0  # part that agrees if MuJoCo searches for contacts to `EXACT`
+    by_rounding: float = 0.0  # part that then differs, and that MuJoCo takes otherwise from a state nearby
+    itself: Motion = field(default_factory=Motion)  # MuJoCo's, from a start nearby, if the motion does not agree
+
+    @property
+    def is_chaotic(self) -> bool:
+        """Return whether the motion differs, and MuJoCo's from a start nearby no later."""
+        since, own = self.motion.since, self.itself.since
+        return self.verdict == DIFFERS and own is not None and since is not None and own <= since
 
     def line(self) -> list[str]:
         """Return a row of the table of files."""
-        since = "" if self.motion.since is None else f"{self.motion.since:.3g} s"
+        since, own = ("" if m.since is None else f"{m.since:.3g} s" for m in (self.motion, self.itself))
         return [
             f"{self.package}: {self.file}", self.verdict, f"{self.nv}", self.integrator, f"{1e3 * self.step:.3g} ms",
-            f"{self.motion.error:.1e}", since, self.motion.joint, f"{self.steps:.0%}", self.told.replace("|", "/"),
+            f"{self.motion.error:.1e}", since, self.motion.joint, f"{self.steps:.0%}", f"{self.exact:.0%}",
+            f"{self.by_rounding:.0%}", f"{self.itself.error:.1e}", own, self.told.replace("|", "/"),
         ]  # fmt: skip
 
 
@@ -190,23 +216,63 @@ def moved(sim: fw.Simulation, model: Any) -> Motion:
     for k in range(round(SECONDS / model.opt.timestep)):
         mujoco.mj_step(model, data)
         sim.step(control=control)
-        motion.diverged = bool(data.warning[mujoco.mjtWarning.mjWARN_BADQACC].number)
-        if motion.diverged:
+        if diverged(data):
+            motion.diverged = True
             break
-        errors = joint_errors(model, order.state(sim.q, sim.v).qpos, data.qpos)
-        motion.error = max(motion.error, float(errors.max()))
-        if motion.since is None and not errors.max() <= TOLERANCE:
-            worst = int(np.argmax(errors))
-            motion.since, motion.joint = (k + 1) * model.opt.timestep, model.joint(worst).name or f"number {worst}"
+        note(motion, model, k, order.state(sim.q, sim.v).qpos, data.qpos)
     return motion
 
 
-def steps_that_agree(sim: fw.Simulation, model: Any) -> float:
-    """Return the part of single steps that agree, from the states of a motion of MuJoCo under random controls."""
+def moved_itself(model: Any) -> Motion:
+    """Compare MuJoCo's motion with its motions from starts nearby: the greatest error, and where the first one differs."""
+    motions, rng = list[Motion](), np.random.default_rng(0)
+    for _ in range(STARTS):
+        motion, data, other = Motion(), mujoco.MjData(model), mujoco.MjData(model)
+        perturb(model, other, rng)
+        for k in range(round(SECONDS / model.opt.timestep)):
+            mujoco.mj_step(model, data)
+            mujoco.mj_step(model, other)
+            if diverged(data) or diverged(other):
+                break
+            note(motion, model, k, other.qpos, data.qpos)
+        motions.append(motion)
+    first = min(motions, key=lambda m: SECONDS if m.since is None else m.since)
+    return replace(first, error=max(m.error for m in motions))
+
+
+def diverged(data: Any) -> bool:
+    """Return whether MuJoCo has reset a motion that diverged."""
+    return bool(data.warning[mujoco.mjtWarning.mjWARN_BADQACC].number)
+
+
+def perturb(model: Any, data: Any, rng: np.random.Generator) -> None:
+    """Move a state of MuJoCo by rounding errors."""
+    mujoco.mj_integratePos(model, data.qpos, rng.normal(scale=PERTURBED, size=model.nv), 1.0)
+    data.qvel[:] += rng.normal(scale=PERTURBED, size=model.nv)
+
+
+def note(motion: Motion, model: Any, k: int, qpos: Array, expected: Array) -> None:
+    """Add the difference of two configurations after step k to a comparison."""
+    errors = joint_errors(model, qpos, expected)
+    motion.error = max(motion.error, float(errors.max()))
+    if motion.since is None and not errors.max() <= TOLERANCE:
+        worst = int(np.argmax(errors))
+        motion.since, motion.joint = (k + 1) * model.opt.timestep, model.joint(worst).name or f"number {worst}"
+
+
+def steps_that_agree(sim: fw.Simulation, model: Any, exact: bool) -> tuple[float, float]:
+    """Return the part of single steps that agree, from the states of a motion of MuJoCo under random controls.
+
+    If `exact`, MuJoCo's search for contacts is exact. The second number is then the part of the steps that differ, and that
+    MuJoCo takes otherwise from a state nearby.
+    """
     model = copy.copy(model)
+    if exact:
+        model.opt.ccd_tolerance, model.opt.ccd_iterations = EXACT
     model.opt.solver, model.opt.iterations, model.opt.ls_iterations = mujoco.mjtSolver.mjSOL_NEWTON, 200, 100
     model.opt.tolerance, model.opt.ls_tolerance = 0.0, 1e-10
-    data, rng, agree, robot = mujoco.MjData(model), np.random.default_rng(0), 0.0, sim.robot
+    data, start, rng, robot = mujoco.MjData(model), mujoco.MjData(model), np.random.default_rng(0), sim.robot
+    agree, by_rounding = 0, 0
     order = fw.MujocoOrder(robot, model)
     limited, (low, high) = model.actuator_ctrllimited.astype(bool), model.actuator_ctrlrange.T
     low, high = np.where(limited, low, -1.0), np.where(limited, high, 1.0)
@@ -215,18 +281,38 @@ def steps_that_agree(sim: fw.Simulation, model: Any) -> float:
         if len(robot.controls) and k % held == 0:
             draws = AMPLITUDE * 0.5 * (high - low) * rng.uniform(-1.0, 1.0, len(low))
             control = order.control(0.5 * (low + high) + draws)
-            data.ctrl[:] = order.ctrl(control)
+        if control is not None:
+            data.ctrl[:] = order.ctrl(control)  # MuJoCo sets controls to zero if it diverges
         sim.q, sim.v = order.robot_state(data.qpos, data.qvel)
         if model.na:
             sim.activation = data.act
+        mujoco.mj_copyData(start, model, data)
         mujoco.mj_step(model, data)
         try:
             sim.step(control=control)
+            same = is_same(order.state(sim.q, sim.v).qvel, data.qvel)
         except fw.SimulationError:
-            continue
-        error = float(np.abs(order.state(sim.q, sim.v).qvel - data.qvel).max())
-        agree += bool(error <= STEP_TOLERANCE * max(1.0, float(np.abs(data.qvel).max())))
-    return agree / float(count)
+            same = False
+        agree += same
+        by_rounding += exact and not same and steps_otherwise(model, start, data)
+    return agree / count, by_rounding / count
+
+
+def is_same(qvel: Array, expected: Array) -> bool:
+    """Return whether velocities after a step agree."""
+    return float(np.abs(qvel - expected).max()) <= STEP_TOLERANCE * max(1.0, float(np.abs(expected).max()))
+
+
+def steps_otherwise(model: Any, start: Any, after: Any) -> bool:
+    """Return whether MuJoCo takes another step from a state nearby."""
+    other, rng = mujoco.MjData(model), np.random.default_rng(0)
+    for _ in range(STARTS):
+        mujoco.mj_copyData(other, model, start)
+        perturb(model, other, rng)
+        mujoco.mj_step(model, other)
+        if not is_same(other.qvel, after.qvel):
+            return True
+    return False
 
 
 def joint_errors(m: Any, ours: Array, theirs: Array) -> Array:
@@ -267,11 +353,16 @@ def examined(outcome: Outcome, path: Path) -> None:
             left_out = [f"{kind}: {text}" for kind, text in not_simulated(sim.robot).items()]
             outcome.motion = moved(sim, model)
             sim.reset("qpos0")
-            outcome.steps = steps_that_agree(sim, model)
+            outcome.steps, _ = steps_that_agree(sim, model, exact=False)
+            if outcome.steps < NEARLY_ALL:
+                sim.reset("qpos0")
+                outcome.exact, outcome.by_rounding = steps_that_agree(sim, model, exact=True)
             outcome.verdict = AGREE if outcome.motion.agrees else DIFFERS
             outcome.told = "; ".join(left_out + ["MuJoCo diverges"] * outcome.motion.diverged)
     except RefusedError as error:
         outcome.verdict, outcome.told = REFUSED, str(error)
+    if outcome.verdict != AGREE:
+        outcome.itself = moved_itself(model)
     try:
         with refusals():
             outcome.rigid = moved(fw.Simulation(str(path), q="qpos0", contact="rigid"), model).agrees
@@ -301,7 +392,7 @@ def in_own_process(entry: tuple[str, str, Path], options: argparse.Namespace) ->
     if done.returncode:
         return Outcome(package, name, told=shortened((done.stderr.strip() or f"ends with {done.returncode}").splitlines()[-1]))
     found = json.loads(done.stdout.splitlines()[-1])
-    return Outcome(**found | {"motion": Motion(**found["motion"])})
+    return Outcome(**found | {name: Motion(**found[name]) for name in ("motion", "itself")})
 
 
 def tables(outcomes: Sequence[Outcome], each: bool) -> str:
@@ -312,7 +403,13 @@ def tables(outcomes: Sequence[Outcome], each: bool) -> str:
         models = [o for o in own if o.verdict != NO_MODEL]
         counts = Counter(o.verdict for o in models)
         steps, rigid = sum(o.steps >= NEARLY_ALL for o in models), sum(o.rigid for o in models)
-        numbers = len(models), counts[AGREE], steps, rigid, *(counts[v] for v in COUNTED[1:]), len(own) - len(models)
+        exact = sum(o.steps < NEARLY_ALL <= o.exact for o in models)
+        rounded = sum(max(o.steps, o.exact) < NEARLY_ALL <= o.exact + o.by_rounding for o in models)
+        chaotic = sum(o.is_chaotic for o in models)
+        numbers = (
+            len(models), counts[AGREE], steps, exact, rounded, rigid, counts[REFUSED], counts[DIFFERS], chaotic,
+            counts[CRASHED], len(own) - len(models),
+        )  # fmt: skip
         rows.append([package, *map(str, numbers)])
     if not each:
         return markdown(HEADER, rows)
@@ -322,7 +419,7 @@ def tables(outcomes: Sequence[Outcome], each: bool) -> str:
 
 
 def main() -> None:
-    parser = parser_of_files(__doc__, 180.0)
+    parser = parser_of_files(__doc__, 600.0)
     parser.add_argument("--jobs", type=int, default=1, help="number of files in parallel")
     parser.add_argument("--totals", action="store_true", help="only the table by package")
     parser.add_argument("--json", type=Path, metavar="FILE", help="file for all outcomes")

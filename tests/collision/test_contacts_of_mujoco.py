@@ -91,3 +91,23 @@ def test_contact_points_of_convex_shapes_are_those_of_mujoco(tmp_path: Path, mar
                 count += 1
     assert count > 0.8 * POSES * len(PAIRS)
     assert agree > NEARLY_ALL * count
+
+
+@pytest.mark.parametrize("other", ['type="plane" size="1 1 .1"', SHAPES["box"]])
+def test_contacts_of_capsules_are_those_of_mujoco_in_its_order(other: str) -> None:
+    """Check pairs of contacts, which may be the same one twice: `noslip_iterations` depend on the order, stiffness on both."""
+    text = f"""<mujoco><worldbody><geom {other}/><body><freejoint/><geom {SHAPES["capsule"]}/></body></worldbody></mujoco>"""
+    model = mujoco.MjModel.from_xml_string(text)
+    data, sim, rng, twice = mujoco.MjData(model), fw.Simulation(fw.load(text)), np.random.default_rng(0), 0
+    order = fw.MujocoOrder(sim.robot, model)
+    for _ in range(300):
+        mujoco.mj_resetData(model, data)
+        mujoco.mj_integratePos(model, data.qpos, np.r_[rng.uniform(-0.1, 0.1, 3), rng.normal(size=3)], 1.0)
+        mujoco.mj_fwdPosition(model, data)
+        sim.q, sim.v = order.robot_state(data.qpos, data.qvel)
+        sim.step()
+        theirs = np.reshape([c.pos for c in data.contact[: data.ncon]], (-1, 3))
+        points = np.reshape(sim.contacts()[0], (-1, 3))[: len(theirs)]  # before those that do not touch yet
+        np.testing.assert_allclose(points, theirs, rtol=0, atol=1e-9)
+        twice += len(theirs) == 2 and bool(np.linalg.norm(theirs[1] - theirs[0]) < 1e-12)
+    assert twice or "plane" in other

@@ -210,14 +210,14 @@ def test_episodes_begin_around_the_same_state_as_widely(pair: Pair) -> None:
     assert (np.abs(pair.theirs.data.qvel) <= scale).all() or pair.task.normal_velocities
 
 
-STEPS = {"Hopper": (20, 1e-9), "Walker2d": (20, 1e-9), "HalfCheetah": (20, 1e-9), "Ant": (5, 1e-3), "Humanoid": (10, 1e-4)}
+STEPS = {"Hopper": (20, 1e-7), "Walker2d": (20, 1e-7), "HalfCheetah": (20, 1e-7), "Ant": (5, 1e-2), "Humanoid": (10, 1e-2)}
 
 
 @pytest.mark.parametrize("name", STEPS)
 def test_motions_by_the_integrator_of_the_file_are_theirs(name: str) -> None:
     """Check steps under random actions with contacts, and that rigid contacts move otherwise.
 
-    The Ant and the Humanoid have free joints, whose rotations MuJoCo's RK4 integrates to a lower order.
+    Rewards of the Ant and the Humanoid read positions of bodies, which MuJoCo computes in the last stage of RK4, not after it.
     """
     theirs: Any = gymnasium.make(f"{name}-v5").unwrapped
     o = theirs.model.opt
@@ -232,6 +232,6 @@ def test_motions_by_the_integrator_of_the_file_are_theirs(name: str) -> None:
         action = rng.uniform(theirs.action_space.low, theirs.action_space.high)
         (_, reward, *ended), (_, expected, *ends) = ours.step(action), theirs.step(action)
         rigid.step(action)
-        np.testing.assert_allclose(ours.vector.robots.snapshot().qpos[0], theirs.data.qpos, rtol=0, atol=near)
-        assert reward == pytest.approx(expected, abs=100.0 * near) and ended[0] == ends[0]
-    assert np.abs(rigid.vector.robots.snapshot().qpos[0] - theirs.data.qpos).max() > 10.0 * near
+        np.testing.assert_allclose(ours.vector.robots.snapshot().qpos[0], theirs.data.qpos, rtol=0, atol=1e-9)
+        assert reward == pytest.approx(expected, abs=near) and ended[0] == ends[0]
+    assert np.abs(rigid.vector.robots.snapshot().qpos[0] - theirs.data.qpos).max() > 1e-2

@@ -64,6 +64,18 @@ def test_two_bodies_on_balls_in_stages() -> None:
     assert len(watched(xml)) == 5
 
 
+def test_rotations_of_a_radian_in_stages() -> None:
+    """Check bodies in the air that turn so fast that their rotation vectors have other rates than angular velocities."""
+    link = '<body pos="{}"><joint type="ball" damping=".1"/><geom type="box" size=".1 .05 .07" pos=".1 0 0"/></body>'
+    xml = f"""<option integrator="RK4" timestep=".05"/><worldbody><body pos="0 0 9"><freejoint/>
+    <geom type="box" size=".1 .2 .3" pos=".1 0 .1"/>{link.format(".4 0 0")}{link.format("0 0 .6")}</body></worldbody>"""
+    sim = fw.Simulation(fw.load(f"<mujoco>{xml}</mujoco>"), contact="file")
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        sim.v = rng.normal(scale=8.0, size=sim.robot.nv)
+        agreed(sim, rng.normal(size=sim.robot.nv), np.zeros(0))
+
+
 @pytest.mark.parametrize("integrator", ["implicitfast", "RK4"])
 def test_a_walker_with_loops(integrator: str) -> None:
     """Check joints that follow others, which are solved for by the factor of the contact problem."""

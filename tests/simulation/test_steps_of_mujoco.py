@@ -142,6 +142,23 @@ def test_contacts_act_in_each_stage_of_runge_kutta() -> None:
     assert pair.data.ncon > 0 and pair.data.nf > 0
 
 
+@pytest.mark.skipif(not LATER, reason="older versions of MuJoCo average angular velocities in the axes of bodies")
+def test_rotations_by_runge_kutta_are_mujocos() -> None:
+    """Check a free body with two others on ball joints, which turn by up to half a radian in a step."""
+    link = '<body pos="{0}"><joint type="ball" damping=".1"/><geom type="box" size=".1 .05 .07" pos=".1 0 0" mass=".5"/>'
+    pair = pair_of(f"""<mujoco><option timestep="0.03" integrator="RK4"><flag contact="disable"/></option>
+    <worldbody><body pos="0 0 1"><freejoint/><geom type="box" size=".1 .2 .3" pos=".1 0 .1" mass="1"/>
+    {link.format(".1 .2 .3")}{link.format("1 0 .1")}</body></body></body></worldbody></mujoco>""")
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        mujoco.mj_resetData(pair.model, pair.data)
+        mujoco.mj_integratePos(pair.model, pair.data.qpos, rng.normal(size=12), 1.0)
+        pair.data.qvel[:] = rng.normal(scale=5.0, size=12)
+        pair.sim.q, pair.sim.v = pair.order.robot_state(pair.data.qpos, pair.data.qvel)
+        pair.step()
+        assert pair.away < 1e-12 and pair.faster < 1e-10
+
+
 @pytest.mark.skipif(not LATER, reason="older versions of MuJoCo damp joints whose drives are at the joint's effort limit")
 @pytest.mark.parametrize("joint", ['actuatorfrcrange="-10 10"', ""])
 @pytest.mark.parametrize("drive", ['forcerange="-5 5"', ""])

@@ -28,10 +28,10 @@ def point_plane(c: TripleLike, r: float, P: Vector, found: Matrix, k: int) -> in
 
 
 def capsule_plane(PA: Vector, S: Vector, PB: Vector, found: Matrix) -> int:
-    """Write the contacts of both ends."""
+    """Write the contacts of both ends, in MuJoCo's order, on which `noslip_iterations` depends."""
     c, axis = position_of(PA), axis_of(PA, 2)
-    point_plane(along(c, -S[1], axis), S[0], PB, found, 0)
-    return point_plane(along(c, S[1], axis), S[0], PB, found, 1)
+    point_plane(along(c, S[1], axis), S[0], PB, found, 0)
+    return point_plane(along(c, -S[1], axis), S[0], PB, found, 1)
 
 
 def box_plane(PA: Vector, H: Vector, PB: Vector, found: Matrix) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import io
+import itertools
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
@@ -46,11 +47,13 @@ class Hull(NamedTuple):
     owners: Integers  # (n + 1,) first face of each vertex in `owned`
     owned: Integers
     starts: Integers  # (CELLS,) farthest vertex along the central direction of each cell, see `cell_of`
+    centroid: Vector  # (3,) of the hull, or MuJoCo's of the mesh
 
 
 NO_HULL = Hull(
     np.zeros((0, 3)), np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros((0, 3)), np.zeros(1, np.int64),
     np.zeros(0, np.int64), np.zeros((0, 3)), np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64),
+    np.zeros(3),
 )  # fmt: skip
 
 
@@ -70,10 +73,24 @@ def hull_of(points: Matrix) -> Hull:
         corners = np.unique(triangles[group])
         faces.append(_in_order(vertices, corners, normal))
         normals.append(normal)
-    return _linked_hull(vertices, triangles, faces, np.array(normals))
+    return _linked_hull(vertices, triangles, faces, np.array(normals), _centroid(vertices, faces))
 
 
-def _linked_hull(vertices: Matrix, triangles: IntegerMatrix, faces: list[list[int]], normals: Matrix) -> Hull:
+def _centroid(vertices: Matrix, faces: list[list[int]]) -> Vector:
+    """Return the centroid of a hull."""
+    origin, moment, volume = vertices.mean(axis=0), np.zeros(3), 0.0
+    for face in faces:
+        a, *rest = vertices[face] - origin
+        for b, c in itertools.pairwise(rest):
+            six = float(a @ np.cross(b, c))
+            moment, volume = moment + six * (a + b + c), volume + six
+    centroid: Vector = origin + moment / (4.0 * volume)
+    return centroid
+
+
+def _linked_hull(
+    vertices: Matrix, triangles: IntegerMatrix, faces: list[list[int]], normals: Matrix, centroid: Vector
+) -> Hull:  # fmt: skip
     """Return the hull with these triangles, and faces of several of them."""
     linked: list[set[int]] = [set() for _ in vertices]
     owned: list[list[int]] = [[] for _ in vertices]
@@ -89,7 +106,7 @@ def _linked_hull(vertices: Matrix, triangles: IntegerMatrix, faces: list[list[in
     owners, all_owned = _ranges(owned)
     first = (_middles_of_cells() @ vertices.T).argmax(axis=1)
     around = vertices[all_linked]
-    return Hull(vertices, links, all_linked, around, starts, corners, normals, owners, all_owned, first)
+    return Hull(vertices, links, all_linked, around, starts, corners, normals, owners, all_owned, first, centroid)
 
 
 def _middles_of_cells() -> Matrix:
@@ -284,7 +301,8 @@ def _hull_of_mujoco(shape: Shape) -> Hull | None:
     mujoco.mju_quat2Mat(inertial, model.mesh_quat[0])
     P = np.array(shape.placement.R)
     R = P @ inertial.reshape(3, 3)
-    vertices = model.mesh_vert.astype(float) @ R.T + P @ model.mesh_pos[0] + np.array(shape.placement.p)
+    middle = P @ model.mesh_pos[0] + np.array(shape.placement.p)
+    vertices = model.mesh_vert.astype(float) @ R.T + middle
     numbers, triangles = int(model.mesh_graph[0]), int(model.mesh_graph[1])
     used = model.mesh_graph[2 + numbers : 2 + 2 * numbers]
     number = np.full(len(vertices), -1)
@@ -292,7 +310,7 @@ def _hull_of_mujoco(shape: Shape) -> Hull | None:
     ends = model.mesh_polyvertadr + model.mesh_polyvertnum
     faces = [number[model.mesh_polyvert[a:b]].tolist() for a, b in zip(model.mesh_polyvertadr, ends, strict=True)]
     corners = number[model.mesh_graph[len(model.mesh_graph) - 3 * triangles :]].reshape(-1, 3)
-    return _linked_hull(np.ascontiguousarray(vertices[used]), corners, faces, np.asarray(model.mesh_polynormal @ R.T))
+    return _linked_hull(np.ascontiguousarray(vertices[used]), corners, faces, np.asarray(model.mesh_polynormal @ R.T), middle)
 
 
 def _content(shape: Shape) -> tuple[str, ...]:

@@ -111,19 +111,8 @@ def _hull_part(shape: Shape, by_file: bool) -> ShapePart:
     hull, T = hull._replace(vertices=hull.vertices - middle, around=hull.around - middle), np.eye(4)
     T[:3, 3] = middle
     around = float(np.linalg.norm(hull.vertices, axis=1).max())
-    return ShapePart(HULL, T, _centroid(hull), around, _as_balls(extreme_points(hull.vertices), 0.0), hull)
-
-
-def _centroid(hull: Hull) -> tuple[float, float, float]:
-    """Return the centroid of a hull that contains the origin."""
-    moment, volume = np.zeros(3), 0.0
-    for first, stop in itertools.pairwise(hull.faces.tolist()):
-        a, *rest = hull.vertices[hull.corners[first:stop]]
-        for b, c in itertools.pairwise(rest):
-            six = float(a @ np.cross(b, c))
-            moment, volume = moment + six * (a + b + c), volume + six
-    x, y, z = (moment / (4.0 * volume)).tolist()
-    return x, y, z
+    x, y, z = (hull.centroid - middle).tolist()
+    return ShapePart(HULL, T, (x, y, z), around, _as_balls(extreme_points(hull.vertices), 0.0), hull)
 
 
 def _as_balls(centers: Sequence[Triple] | Matrix, radius: float) -> Matrix:

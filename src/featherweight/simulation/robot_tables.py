@@ -356,6 +356,9 @@ def _functions(model: StepModel, s: RobotStages, external: bool) -> dict[str, Ca
         weighing, carrying = (robot.with_weights_of(part(robot.model)) for part in (without_compensated, only_compensated))
     closing: Any = robot.step_functions.closing_step if model.looped else None
     names = [b.name for b in robot.bodies]
+    advance: Call = (None if smooth else robot.step_functions.advance, q, step.after, step.displacement, h, p.x, step.end)
+    if model.staged:
+        advance = robot.step_functions.advance, q, s.rounds.rate, p.increment, np.array(0.0), p.x, v
     return {
         "dynamics": (staged.forward_dynamics, p.x, p.w, p.load, p.acceleration),
         "dynamics_external": (forced, p.x, p.w, p.load, forces, p.acceleration),
@@ -363,7 +366,7 @@ def _functions(model: StepModel, s: RobotStages, external: bool) -> dict[str, Ca
         "inverse_dynamics": (staged.inverse_dynamics if external else None, p.x, p.w, p.acceleration, p.load),
         "free_velocity": (to_free, v, step.acceleration, h, step.free),
         "pushed_velocity": (None if smooth else robot.step_functions.free_velocity, v, step.pushed, h, step.after),
-        "advance": (None if smooth else robot.step_functions.advance, q, step.after, step.displacement, h, p.x, step.end),
+        "advance": advance,
         "advance_straight": (
             None if smooth else robot.step_functions.advance,
             q,

@@ -7,11 +7,14 @@ robot, compiled for many robots, and plain Python.
 
 In the Runge-Kutta step of MuJoCo, contacts, limits and dry friction act in each of the four stages. The compliant law of MJCF
 files determines accelerations, so that a stage is a semi-implicit step of which only the acceleration remains. Contacts and
-impulses of the step are those of its last stage.
+impulses of the step are those of its last stage. Rotation vectors from the start have the rates of Munthe-Kaas (1998), and
+origins of bodies move by averages of linear velocities, here in the axes at the start of the step.
 """
 
 from __future__ import annotations
 
+from ..array_types import Vector
+from ..engine.loops.kernels import call_machine
 from .robot_stages import (
     all_finite,
     apply_impulses,
@@ -31,15 +34,15 @@ from .smooth_motion import (
     RUNGE_KUTTA_ROUNDS,
     STAGED,
     clear,
+    close,
     copy,
-    go,
     runge_kutta_numbers,
     runge_kutta_round,
-    write_curved_rate,
     write_next_activations,
 )  # fmt: skip
 from .stage_records import PARTING, RobotStages
 from .step_status import NO_VELOCITY_AFTER_CONTACT, TAKEN
+from .turns import write_fixed_acceleration, write_rates_of_turns
 
 
 def take_step(s: RobotStages) -> int:
@@ -119,25 +122,40 @@ def take_stages(s: RobotStages) -> int:
     clear(r.rates)
     clear(r.accelerations)
     clear(r.act_rates)
+    copy(state.v, r.rate)
     for k in range(RUNGE_KUTTA_ROUNDS):
         status = accelerate_touching(s)
         if status != TAKEN:
             return status
-        write_curved_rate(s.joints.curved, p.increment, state.v, r.rate, r.once, r.twice)
-        numbers, results = runge_kutta_numbers(s.numbers.step, k), (p.w, p.increment, r.rates, r.accelerations)
-        runge_kutta_round(r.start_v, s.step.pushed, r.rate, r.rates, r.accelerations, numbers, results)
+        numbers = runge_kutta_numbers(s.numbers.step, k)
+        take_stage(s, p.increment, s.step.pushed, numbers)
         for j in range(len(p.act)):
             r.act_rates[j] += numbers[2] * p.act_rate[j]
             state.act[j] = r.start_act[j] + numbers[0] * p.act_rate[j] + numbers[1] * r.act_rates[j]
-        copy(p.w, state.v)
-        copy(r.start_q, state.q)
-        status = go(s)
+        status = go_straight(s)
         if status != TAKEN:
             return status
-        copy(p.x, state.q)
     for j in range(len(p.act)):
         p.act_rate[j] = r.act_rates[j] / 6.0
     return TAKEN
+
+
+def take_stage(s: RobotStages, increment: Vector, acceleration: Vector, numbers: tuple[float, float, float]) -> None:
+    """Move velocity, increment and sums by a stage."""
+    r, w = s.rounds, s.point.w
+    write_fixed_acceleration(s.joints.curved, increment, s.state.v, acceleration, r.once)
+    runge_kutta_round(r.start_v, r.once, r.rate, r.rates, r.accelerations, numbers, (w, increment, r.rates, r.accelerations))
+    copy(w, r.rate)
+
+
+def go_straight(s: RobotStages) -> int:
+    """Move the state from the start of the step along `increment`; return whether loops close."""
+    copy(s.rounds.start_q, s.state.q)
+    call_machine(s.calls.advance)
+    write_rates_of_turns(s.joints.curved, s.point.increment, s.rounds.rate)
+    status = close(s)
+    copy(s.point.x, s.state.q)
+    return status
 
 
 def accelerate_touching(s: RobotStages) -> int:

@@ -127,10 +127,7 @@ def test_names_and_numbers_are_mujocos(tmp_path: Path) -> None:
 
 
 def test_motion_is_mujocos(tmp_path: Path) -> None:
-    """Check 50 steps in the air, without limits.
-
-    Both use RK4, but free bodies take other curves, which differ by h⁵ in each step.
-    """
+    """Check 50 steps in the air, without limits."""
     backend, model = crawlers(tmp_path, 15), mujoco.MjModel.from_xml_string(CRAWLER)
     qpos, qvel = random_states(model, 15)
     backend._host_set_state(np.arange(15), qpos, qvel)

@@ -50,7 +50,7 @@ def capsule_box_by_file(PA: Vector, SA: Vector, PB: Vector, H: Vector, found: Ma
     c, h = seen_from(PB, position_of(PA)), turned_back(PB, times(SA[1], axis_of(PA, 2)))
     near = nearest_edge(c, h, H, nearest_end(c, h, H))
     k, more = ball_box(placed(PB, along(c, near.place, h)), SA[0], PB, H, found, 0), way_to_second(c, h, H, near)
-    if more != 0.0:
+    if more < NEVER:
         k = ball_box(placed(PB, along(c, near.place + more, h)), SA[0], PB, H, found, k)
     return k
 
@@ -109,12 +109,12 @@ def line_and_edge(x: TripleLike, h: TripleLike, j: int, half: float) -> tuple[fl
 
 
 def way_to_second(c: TripleLike, h: TripleLike, H: Vector, near: Nearest) -> float:
-    """Return the way from the first place to the second, zero for none."""
+    """Return the way from the first place to the second, `NEVER` for none; zero for a second contact at the first place."""
     if near.kind == OF_FACE:
         return way_over_face(c, h, H, near)
     if near.kind == OF_EDGE:
         return way_from_edge(h, H, near)
-    return way_from_corner(h, H, near) if near.kind == OF_CORNER else 0.0
+    return way_from_corner(h, H, near) if near.kind == OF_CORNER else NEVER
 
 
 def way_over_face(c: TripleLike, h: TripleLike, H: Vector, near: Nearest) -> float:
@@ -134,7 +134,7 @@ def way_from_edge(h: TripleLike, H: Vector, near: Nearest) -> float:
     """Return the way over the face to which the axis is less inclined; none if it leads over neither."""
     i, j = (near.axis + 1) % 3, (near.axis + 2) % 3
     if leads_away(h, near, i) == leads_away(h, near, j):
-        return 0.0
+        return NEVER
     along_face = j if abs(component(h, i)) <= abs(component(h, j)) else i
     sign = 1.0 if leads_away(h, near, along_face) else -1.0
     speed = component(h, near.axis)
@@ -147,7 +147,7 @@ def way_from_corner(h: TripleLike, H: Vector, near: Nearest) -> float:
     """Return the way along an edge, or over a face for a steeper axis; none for an axis that points to or from the corner."""
     x, y, z = leads_away(h, near, 0), leads_away(h, near, 1), leads_away(h, near, 2)
     if x == y and y == z:
-        return 0.0
+        return NEVER
     odd = 0 if y == z else (1 if x == z else 2)
     sign = 1.0 if leads_away(h, near, odd) else -1.0
     i, j = (odd + 1) % 3, (odd + 2) % 3

@@ -308,14 +308,13 @@ def put_patch(
             for x in range(3):
                 polygons[source, deep, x] = polygons[source, i, x]
             deep += 1
-    chosen, k = (wide_part(polygons[source], deep) if corners[1] > 2 else far_ends(polygons[source], deep)), 0
-    few = deep <= MOST if corners[1] > 2 else deep <= 2
-    for i in range(deep):
-        if few or i == chosen[0] or i == chosen[1] or i == chosen[2] or i == chosen[3]:
-            x = polygons[source, i]
-            on_face = along(x, -inner(outward, minus(x, start)), outward)
-            gap = inner(minus(on_face, x), across)
-            k = put(found, k, along(on_face, -0.5 * gap, across), normal, gap)
+    most, k = (MOST if corners[1] > 2 else 2), 0
+    a, b, c, d = wide_part(polygons[source], deep) if corners[1] > 2 else far_ends(polygons[source], deep)
+    for i in range(min(deep, most)):
+        x = polygons[source, i if deep <= most else (a if i == 0 else b if i == 1 else c if i == 2 else d)]
+        on_face = along(x, -inner(outward, minus(x, start)), outward)
+        gap = inner(minus(on_face, x), across)
+        k = put(found, k, along(on_face, -0.5 * gap, across), normal, gap)
     return k
 
 

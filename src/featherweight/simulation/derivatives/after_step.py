@@ -6,16 +6,16 @@ rotate by E = exp(h w); their velocities are given in the axes after the step (s
 
 from __future__ import annotations
 
-from math import cos, sin, sqrt
-from typing import NamedTuple
+from math import cos, sin
 
 from ...array_types import Matrix, Vector
-from ...collision.triples import Triple, along, component, inner, outer
+from ...collision.triples import component, times
 from ...contact.rigid.answers import INNER, OUTER, OWN
 from ...engine.loops.kernels import subtract_multiples
 from ...model.tree import FLOATING, PLANAR
 from ..smooth_motion import clear, copy
 from ..stage_records import RobotStages
+from ..turns import UNIT, Columns, Turn, columns_of, crossed, turn_of, turned_by, turned_columns
 from .acceleration import pull_back_acceleration, rows_of_problem, write_acceleration_slopes
 from .contacts import add_curved
 from .equations import Places
@@ -23,7 +23,6 @@ from .records import AccelerationSlopes
 
 SAME = 1e-6  # relative difference of slopes below which they count as the same
 OF_JOINT = 6  # most velocities of a joint
-SMALL_TURN = 0.3  # [rad] angle below which series are used
 
 
 def write_velocity_rates(s: RobotStages, y: AccelerationSlopes) -> None:
@@ -176,7 +175,7 @@ def write_end_rows(s: RobotStages, y: AccelerationSlopes, at: Places) -> None:
         elif kind == PLANAR:
             move_planar(h, u, i, y, at)
         else:
-            move_turning(turn_of(h, u, i), h, i, y, at)
+            move_turning(turn_of(times(h, u[i : i + 3])), h, i, y, at)
         if kind != PLANAR:
             turn_start(h, u, i, y.start, kind == FLOATING)
 
@@ -190,46 +189,6 @@ def copy_parts(y: AccelerationSlopes, row: int, na: int, target: Vector) -> None
     copy(x[by_control + controls : by_control + controls + na], target[2 * n : 2 * n + na])
     copy(x[by_tau : by_tau + n], target[2 * n + na : 3 * n + na])
     copy(x[by_control : by_control + controls], target[3 * n + na :])
-
-
-class Turn(NamedTuple):
-    """A rotation vector w, and numbers a, b and c: Eᵀ x = x - a w x x + b w x (w x x), and J has b and c instead of a and b.
-
-    E = exp(w), and J w' is its angular velocity in the axes after the turn.
-    """
-
-    w: Triple
-    a: float
-    b: float
-    c: float
-
-
-def turn_of(h: float, u: Vector, i: int) -> Turn:
-    """Return the rotation by the angular velocity u[i : i + 3] in a step."""
-    w = h * u[i], h * u[i + 1], h * u[i + 2]
-    square = inner(w, w)
-    angle = sqrt(square)
-    if angle < SMALL_TURN:
-        c = (1.0 - square / 20.0 * (1.0 - square / 42.0 * (1.0 - square / 72.0 * (1.0 - square / 110.0)))) / 6.0
-        half = 1.0 - square / 24.0 * (1.0 - square / 80.0 * (1.0 - square / 168.0))  # sine of half the angle
-        return Turn(w, 1.0 - square * c, 0.5 * half * half, c)
-    half = sin(0.5 * angle) / angle
-    return Turn(w, sin(angle) / angle, 2.0 * half * half, (angle - sin(angle)) / (angle * square))
-
-
-def turned_by(w: Triple, a: float, b: float, x: Triple) -> Triple:
-    """Return x - a w x x + b w x (w x x)."""
-    once = outer(w, x)
-    return along(along(x, -a, once), b, outer(w, once))
-
-
-Columns = tuple[Triple, Triple, Triple]
-"""The columns of a matrix (3, 3)."""
-
-
-def columns_of(w: Triple, a: float, b: float) -> Columns:
-    """Return the matrix of `turned_by`: Eᵀ for the numbers a and b of a `Turn`, and J for b and c."""
-    return turned_by(w, a, b, (1.0, 0.0, 0.0)), turned_by(w, a, b, (0.0, 1.0, 0.0)), turned_by(w, a, b, (0.0, 0.0, 1.0))
 
 
 def combine(
@@ -253,11 +212,10 @@ def move_turning(turn: Turn, h: float, i: int, y: AccelerationSlopes, at: Places
 
 def move_floating(h: float, u: Vector, i: int, y: AccelerationSlopes, at: Places) -> None:
     """Write the rows of a floating joint's position p + R h l, and of l in the axes after the step; l starts at row i."""
-    turn, l, width = turn_of(h, u, i + 3), (u[i], u[i + 1], u[i + 2]), at.width
+    turn, l, width = turn_of(times(h, u[i + 3 : i + 6])), (u[i], u[i + 1], u[i + 2]), at.width
     position, linear, angular = at.struck + i * width, at.rates + i * width, at.rates + (i + 3) * width
     move_turning(turn, h, i + 3, y, at)
-    after, (a, b, c) = turned_by(turn.w, turn.a, turn.b, l), columns_of(turn.w, turn.b, turn.c)
-    turned = outer(after, a), outer(after, b), outer(after, c)
+    turned = crossed(turned_by(turn.w, turn.a, turn.b, l), columns_of(turn.w, turn.b, turn.c))
     combine(y, width, position, linear, columns_of(turn.w, turn.a, turn.b), 1.0, True)
     for j in range(3):
         subtract_multiples(y.numbers, linear + j * width, position + j * width, 0, width, (-1.0,), True)
@@ -282,15 +240,12 @@ def move_planar(h: float, u: Vector, i: int, y: AccelerationSlopes, at: Places) 
 def turn_start(h: float, u: Vector, i: int, start: Matrix, floats: bool) -> None:
     """Write the slopes of positions by those of the start, Eᵀ dq."""
     first, column = (i + 3, 3) if floats else (i, 0)
-    turn = turn_of(h, u, first)
+    turn = turn_of(times(h, u[first : first + 3]))
     columns = columns_of(turn.w, turn.a, turn.b)
     put_block(columns, first, column, start)
     if floats:
         put_block(columns, i, 0, start)
-        l = h * u[i], h * u[i + 1], h * u[i + 2]
-        a, b, c = outer((1.0, 0.0, 0.0), l), outer((0.0, 1.0, 0.0), l), outer((0.0, 0.0, 1.0), l)
-        w, s, t = turn.w, turn.a, turn.b
-        put_block((turned_by(w, s, t, a), turned_by(w, s, t, b), turned_by(w, s, t, c)), i, 3, start)
+        put_block(turned_columns(turn.w, turn.a, turn.b, crossed(times(-h, u[i : i + 3]), UNIT)), i, 3, start)
 
 
 def put_block(columns: Columns, i: int, j: int, start: Matrix) -> None:

@@ -1,9 +1,14 @@
 """Derivatives of a Runge-Kutta step with contacts: those of its four stages, combined as `step` combines these.
 
 Rates are along all directions at once: q, v, joint forces and controls. The acceleration of a stage has the rates of its
-equations (`acceleration`); coordinates u of joints whose velocities do not commute have u' = w + [u, w]/2 +
-[u, [u, w]]/12, which is of second order in u and linear in w, so that differences over one are exact. Products with a cotangent
-of the state after the step go back through the stages, from the last to the first, with vectors in place of these matrices.
+equations (`acceleration`). Joints whose velocities do not commute are displaced by (l, w) from the start, with E = exp(w) and
+l' = V, linear velocities in the axes of the start. In the axes of a stage, with velocities v = Eᵀ V and angular velocities r,
+
+    dx = (Eᵀ (dl + dx0 x l), J dw + Eᵀ dx0)    dv = Eᵀ dV + v x J dw    dV' = E (da + dr x v + r x dv + J dw x (a + r x v))
+    w' = r + w x r / 2 + d w x (w x r)
+
+Products with a cotangent of the state after the step go back through the stages, from the last to the first, with vectors in
+place of these matrices.
 """
 
 from __future__ import annotations
@@ -13,9 +18,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ...array_types import Matrix, Tensor, Vector
+from ...collision.triples import Triple, along, inner, outer, plus, times
 from ...contact.factors.branches import padded
 from ...engine.loops.kernels import CompiledLoop, Table, aligned_numbers, subtract_multiples, subtract_product
-from ...model.tree import FLOATING
+from ...model.tree import FLOATING, PLANAR
 from ..contact_stage import ContactStage
 from ..fleet_loop import judge_inputs, load_inputs, load_robot, note_status
 from ..robot_tables import StagesTable
@@ -23,22 +29,26 @@ from ..smooth_motion import (
     RUNGE_KUTTA_ROUNDS,
     clear,
     copy,
-    go,
     runge_kutta_numbers,
-    runge_kutta_round,
-    write_brackets,
-    write_curved_rate,
 )
 from ..stage_records import FleetArrays, RobotStages
-from ..step import accelerate_touching
+from ..step import accelerate_touching, go_straight, take_stage
 from ..step_model import StepModel
 from ..step_status import TAKEN
+from ..turns import (
+    UNIT,
+    Turn,
+    columns_of,
+    crossed,
+    inverse_jacobian,
+    joint_motion,
+    turn_of,
+    turned_columns,
+)  # fmt: skip
 from .acceleration import write_acceleration_slopes
-from .after_step import OF_JOINT
+from .after_step import OF_JOINT, put_block
 from .records import AccelerationSlopes, RobotSlopes, begin_doubtful, note_doubtful
 from .semi_implicit import slopes_of
-
-LEAST_TERM = 1e-18  # of a series, relative to its first
 
 
 class RatePlaces(NamedTuple):
@@ -49,34 +59,45 @@ class RatePlaces(NamedTuple):
     x: int  # rates of the stage's configuration
     v: int  # of its velocity
     u: int  # of the increment from the start
-    k: int  # of the rate of the increment
+    k: int  # of the velocity, linear in the axes of the start, then of the rate of the increment
     rates: int  # sums of k over stages
-    a: int  # of the acceleration
+    a: int  # of the acceleration, then linear in the axes of the start
     accelerations: int  # sums of a over stages
     factors: int  # (n, 2 n) negative derivatives of the acceleration by x and v, or (n,) a negative cotangent of it
     stages: int  # (stages, n, width) derivatives of the acceleration, with the places of `AccelerationSlopes`
     pulled: int  # (1, width) product of a cotangent of the acceleration and these
+    joint: int  # rows of one joint
     size: int
 
 
 def rate_places(n: int, columns: int, width: int) -> RatePlaces:
     """Return the places of matrices of these sizes."""
     stride = padded(columns)
-    matrices = RatePlaces._fields[2:-4]
+    matrices = RatePlaces._fields[2:-5]
     at = {name: i * n * stride for i, name in enumerate(matrices)}
     factors = len(matrices) * n * stride
     stages = factors + padded(2 * n * n)
     pulled = stages + RUNGE_KUTTA_ROUNDS * n * width
-    return RatePlaces(stride, columns, **at, factors=factors, stages=stages, pulled=pulled, size=pulled + width)
+    joint = pulled + padded(width)
+    size = joint + OF_JOINT * stride
+    return RatePlaces(stride, columns, **at, factors=factors, stages=stages, pulled=pulled, joint=joint, size=size)
 
 
 class Turns(NamedTuple):
-    """Derivatives (stages * curved joints, 6, 6) for joints whose velocities do not commute."""
+    """Derivatives (stages * curved joints, 6, 6) of a stage's results for joints whose velocities do not commute.
 
-    by_increment: Tensor  # of the increment's rate
-    by_velocity: Tensor
-    ahead: Tensor  # of the next configuration by the next increment
-    from_start: Tensor  # and by the configuration at the start
+    V is the velocity with linear parts in the axes of the start.
+    """
+
+    acceleration_from_a: Tensor
+    acceleration_from_v: Tensor
+    acceleration_from_u: Tensor
+    v_from_V: Tensor
+    v_from_u: Tensor
+    k_from_V: Tensor
+    k_from_u: Tensor
+    x_from_u: Tensor
+    x_from_start: Tensor
 
 
 class Cotangents(NamedTuple):
@@ -101,7 +122,7 @@ class StagedSlopes(NamedTuple):
     bars: Cotangents
     increment: Vector  # (n,) of the stage
     acceleration: Vector  # (n,) of the stage, with impulses
-    probe: Matrix  # (3, n) arguments and results of differences
+    bar: Vector  # (6,) cotangent of a joint
 
 
 def staged_slopes_of(stages: StagesTable, model: StepModel, contacts: ContactStage) -> Table:
@@ -112,8 +133,8 @@ def staged_slopes_of(stages: StagesTable, model: StepModel, contacts: ContactSta
     at, curved = rate_places(n, columns, of.content.of.at.width), RUNGE_KUTTA_ROUNDS * len(s.joints.curved)
     turns = Turns(*(np.zeros((curved, OF_JOINT, OF_JOINT)) for _ in Turns._fields))
     bars = Cotangents(*(np.zeros(n) for _ in Cotangents._fields))
-    numbers, probe = aligned_numbers(at.size), np.zeros((3, n))
-    table = Table(StagedSlopes(of.content.of, numbers, at, turns, bars, np.zeros(n), np.zeros(n), probe))
+    numbers, bar = aligned_numbers(at.size), np.zeros(OF_JOINT)
+    table = Table(StagedSlopes(of.content.of, numbers, at, turns, bars, np.zeros(n), np.zeros(n), bar))
     table.kept = of
     return table
 
@@ -145,6 +166,7 @@ def differentiate_stages(s: RobotStages, y: StagedSlopes, x: RobotSlopes, i: int
     r, state, whole, n, at = s.rounds, s.state, len(x.cotangents) == 0, len(y.increment), y.at
     copy(state.q, r.start_q)
     copy(state.v, r.start_v)
+    copy(state.v, r.rate)
     clear(y.increment)
     clear(r.rates)
     clear(r.accelerations)
@@ -157,22 +179,22 @@ def differentiate_stages(s: RobotStages, y: StagedSlopes, x: RobotSlopes, i: int
         copy(s.step.pushed, y.acceleration)
         if write_acceleration_slopes(s, y.of) > 0:
             note_doubtful(s, y.of, x, i)
-        write_turns_of_rate(s, y, k)
+        write_turns_of_acceleration(s, y, k)
         if whole:
             write_acceleration_rates(y)
-            write_rates_of_increment(s, y, k)
+            fix_acceleration_rates(s, y, k)
         else:
             rates, size, stage = y.of.at.rates, n * y.of.at.width, at.stages + k * n * y.of.at.width
             copy(y.of.numbers[rates : rates + size], y.numbers[stage : stage + size])
-        take_stage(s, y, k)
-        write_turns_of_configuration(s, y, k)
-        if whole:
-            take_stage_of_rates(s, y, k)
+        numbers = runge_kutta_numbers(s.numbers.step, k)
+        take_stage(s, y.increment, y.acceleration, numbers)
         copy(y.increment, s.point.increment)
-        status = go(s)
+        status = go_straight(s)
         if status != TAKEN:
             return status
-        copy(s.point.x, state.q)
+        write_turns_of_state(s, y, k)
+        if whole:
+            take_stage_of_rates(s, y, numbers, k)
     return TAKEN
 
 
@@ -183,6 +205,7 @@ def begin_rates(y: StagedSlopes) -> None:
     for i in range(n):
         y.numbers[at.x + i * at.stride + i] = 1.0
         y.numbers[at.v + i * at.stride + n + i] = 1.0
+        y.numbers[at.k + i * at.stride + n + i] = 1.0
 
 
 def row_of_rates(y: StagedSlopes, place: int, i: int) -> Vector:
@@ -209,126 +232,137 @@ def write_acceleration_rates(y: StagedSlopes) -> None:
             y.numbers[a + 3 * n + k] += x[row + 3 * of.stride + k]
 
 
-def write_turns_of_rate(s: RobotStages, y: StagedSlopes, k: int) -> None:
-    """Write the derivatives of the increment's rate of joints whose velocities do not commute, at stage k."""
-    joints, r, turns = s.joints.curved, s.rounds, y.turns
+def row_of_part(kind: int, first: int, part: int) -> int:
+    """Return the row of a part (0 to 5, linear and angular) of the motion of a joint, or -1."""
+    if kind == FLOATING:
+        return first + part
+    if kind == PLANAR:
+        return first + part if part < 2 else first + 2 if part == 5 else -1
+    return first + part - 3 if part >= 3 else -1
+
+
+def write_turns_of_acceleration(s: RobotStages, y: StagedSlopes, k: int) -> None:
+    """Write the derivatives of the acceleration, linear in the axes of the start, at stage k."""
+    joints, turns = s.joints.curved, y.turns
     for joint in range(len(joints)):
-        at, first, stop = k * len(joints) + joint, joints[joint, 1], end_of_joint(s, joint)
-        one, u, v, once, twice = joints[joint : joint + 1], y.increment[:stop], s.state.v[:stop], r.once[:stop], r.twice[:stop]
-        a, b, moved = y.probe[0, :stop], y.probe[1, :stop], y.probe[2, :stop]
-        by_u, by_v = turns.by_increment[at], turns.by_velocity[at]
-        for e in range(first, stop):
-            copy(u, moved)
-            moved[e] += 1.0
-            write_curved_rate(one, moved, v, a, once, twice)
-            moved[e] -= 2.0
-            write_curved_rate(one, moved, v, b, once, twice)
-            for i in range(first, stop):
-                by_u[i - first, e - first] = 0.5 * (a[i] - b[i])
-            clear(moved)
-            moved[e] = 1.0
-            write_curved_rate(one, u, moved, a, once, twice)
-            for i in range(first, stop):
-                by_v[i - first, e - first] = a[i]
+        at, kind, first = k * len(joints) + joint, joints[joint, 0], joints[joint, 1]
+        v, rate = joint_motion(kind, first, s.state.v), joint_motion(kind, first, y.acceleration)
+        turn = turn_of(joint_motion(kind, first, y.increment).angular)
+        w, a, b = turn.w, -turn.a, turn.b
+        moved = along(rate.linear, 1.0, outer(v.angular, v.linear))
+        put_block(columns_of(w, a, b), 0, 0, turns.acceleration_from_a[at])
+        put_block(UNIT, 3, 3, turns.acceleration_from_a[at])
+        put_block(turned_columns(w, a, b, crossed(v.angular, UNIT)), 0, 0, turns.acceleration_from_v[at])
+        put_block(turned_columns(w, a, b, crossed(times(-1.0, v.linear), UNIT)), 0, 3, turns.acceleration_from_v[at])
+        J = columns_of(w, turn.b, turn.c)
+        put_block(turned_columns(w, a, b, crossed(times(-1.0, moved), J)), 0, 3, turns.acceleration_from_u[at])
 
 
-def end_of_joint(s: RobotStages, joint: int) -> int:
-    """Return the row after those of a joint whose velocities do not commute."""
-    first: int = s.joints.curved[joint, 1]
-    return first + (6 if s.joints.curved[joint, 0] == FLOATING else 3)
-
-
-def write_rates_of_increment(s: RobotStages, y: StagedSlopes, k: int) -> None:
-    """Write the rates of the increment's rate."""
-    joints, n, at, turns = s.joints.curved, len(y.increment), y.at, y.turns
-    subtract_multiples(y.numbers, at.k, at.v, 0, n * at.stride, (-1.0,), True)
+def write_turns_of_state(s: RobotStages, y: StagedSlopes, k: int) -> None:
+    """Write the derivatives of the configuration and velocity after stage k."""
+    joints, turns = s.joints.curved, y.turns
     for joint in range(len(joints)):
-        of, first, stop = k * len(joints) + joint, joints[joint, 1], end_of_joint(s, joint)
-        for i in range(first, stop):
-            row, begin = at.k + i * at.stride, True
-            for e in range(first, stop):
-                by_u, by_v = turns.by_increment[of, i - first, e - first], turns.by_velocity[of, i - first, e - first]
-                u, v = at.u + e * at.stride, at.v + e * at.stride
-                if begin:
-                    subtract_multiples(y.numbers, row, u, v - u, at.stride, (-by_u, -by_v), True)
-                else:
-                    subtract_multiples(y.numbers, row, u, v - u, at.stride, (-by_u, -by_v))
-                begin = False
+        at, kind, first = k * len(joints) + joint, joints[joint, 0], joints[joint, 1]
+        u, v = joint_motion(kind, first, y.increment), joint_motion(kind, first, s.state.v)
+        turn = turn_of(u.angular)
+        back, J = columns_of(turn.w, turn.a, turn.b), columns_of(turn.w, turn.b, turn.c)
+        put_block(back, 0, 0, turns.v_from_V[at])
+        put_block(UNIT, 3, 3, turns.v_from_V[at])
+        put_block(crossed(v.linear, J), 0, 3, turns.v_from_u[at])
+        put_block(UNIT, 0, 0, turns.k_from_V[at])
+        put_block(columns_of(turn.w, -0.5, inverse_jacobian(turn).d), 3, 3, turns.k_from_V[at])
+        change = (
+            change_of_rate(turn, v.angular, UNIT[0]),
+            change_of_rate(turn, v.angular, UNIT[1]),
+            change_of_rate(turn, v.angular, UNIT[2]),
+        )
+        put_block(change, 3, 3, turns.k_from_u[at])
+        put_block(back, 0, 0, turns.x_from_u[at])
+        put_block(J, 3, 3, turns.x_from_u[at])
+        put_block(back, 0, 0, turns.x_from_start[at])
+        put_block(back, 3, 3, turns.x_from_start[at])
+        lever = crossed(times(-1.0, u.linear), UNIT)
+        put_block(turned_columns(turn.w, turn.a, turn.b, lever), 0, 3, turns.x_from_start[at])
 
 
-def take_stage(s: RobotStages, y: StagedSlopes, k: int) -> None:
-    """Move velocity, increment and sums by a stage; then return to the configuration at the start."""
-    r, p = s.rounds, s.point
-    numbers = runge_kutta_numbers(s.numbers.step, k)
-    write_curved_rate(s.joints.curved, y.increment, s.state.v, r.rate, r.once, r.twice)
-    runge_kutta_round(
-        r.start_v, y.acceleration, r.rate, r.rates, r.accelerations, numbers, (p.w, y.increment, r.rates, r.accelerations)
-    )
-    copy(p.w, s.state.v)
-    copy(r.start_q, s.state.q)
+def change_of_rate(turn: Turn, r: Triple, e: Triple) -> Triple:
+    """Return the change of the rate of a rotation vector by a change e of it, at the angular velocity r."""
+    numbers, once, aside = inverse_jacobian(turn), outer(turn.w, r), outer(e, r)
+    change = along(times(0.5, aside), numbers.d, plus(outer(e, once), outer(turn.w, aside)))
+    return along(change, numbers.e * inner(turn.w, e), outer(turn.w, once))
 
 
-def take_stage_of_rates(s: RobotStages, y: StagedSlopes, k: int) -> None:
-    """Move the rates of velocity, increment and sums by a stage, and write those of the configuration."""
+def begin_joint(y: StagedSlopes) -> None:
+    """Set the rows of one joint to zero."""
+    for i in range(OF_JOINT * y.at.stride):
+        y.numbers[y.at.joint + i] = 0.0
+
+
+def add_block(y: StagedSlopes, kind: int, first: int, block: Matrix, source: int) -> None:
+    """Add the product of a block and the joint's rows of a matrix to the rows of one joint."""
+    at, x = y.at, y.numbers
+    for i in range(OF_JOINT):
+        for e in range(OF_JOINT):
+            row = row_of_part(kind, first, e)
+            if row >= 0 and block[i, e] != 0.0:
+                subtract_multiples(x, at.joint + i * at.stride, source + row * at.stride, 0, at.stride, (-block[i, e],))
+
+
+def end_joint(y: StagedSlopes, kind: int, first: int, target: int) -> None:
+    """Write the rows of one joint to those of a matrix."""
+    at, x = y.at, y.numbers
+    for i in range(OF_JOINT):
+        row = row_of_part(kind, first, i)
+        if row >= 0:
+            subtract_multiples(x, target + row * at.stride, at.joint + i * at.stride, 0, at.stride, (-1.0,), True)
+
+
+def fix_acceleration_rates(s: RobotStages, y: StagedSlopes, k: int) -> None:
+    """Replace the rates of the acceleration of stage k by rates with linear parts in the axes of the start."""
+    joints, t, at = s.joints.curved, y.turns, y.at
+    for joint in range(len(joints)):
+        of, kind, first = k * len(joints) + joint, joints[joint, 0], joints[joint, 1]
+        begin_joint(y)
+        add_block(y, kind, first, t.acceleration_from_a[of], at.a)
+        add_block(y, kind, first, t.acceleration_from_v[of], at.v)
+        add_block(y, kind, first, t.acceleration_from_u[of], at.u)
+        end_joint(y, kind, first, at.a)
+
+
+def take_stage_of_rates(s: RobotStages, y: StagedSlopes, numbers: tuple[float, float, float], k: int) -> None:
+    """Move the rates of velocity, increment and sums by a stage, and write those of the state."""
     at, n, x = y.at, len(y.increment), y.numbers
-    along, of_sum, weight = runge_kutta_numbers(s.numbers.step, k)
+    step, of_sum, weight = numbers
     size = n * at.stride
     subtract_multiples(x, at.rates, at.k, 0, size, (-weight,))
     subtract_multiples(x, at.accelerations, at.a, 0, size, (-weight,))
-    subtract_multiples(x, at.u, at.k, size, size, (-along, -of_sum), True)  # sums follow their terms
-    subtract_multiples(x, at.v, at.a, size, size, (-along, -of_sum), True)
+    subtract_multiples(x, at.u, at.k, size, size, (-step, -of_sum), True)  # sums follow their terms
+    subtract_multiples(x, at.k, at.a, size, size, (-step, -of_sum), True)
+    subtract_multiples(x, at.v, at.k, 0, size, (-1.0,), True)
+    subtract_multiples(x, at.x, at.u, 0, size, (-1.0,), True)
     for i in range(n):
+        x[at.k + i * at.stride + n + i] += 1.0
         x[at.v + i * at.stride + n + i] += 1.0
-    write_rates_of_configuration(s, y, k)
-
-
-def write_turns_of_configuration(s: RobotStages, y: StagedSlopes, k: int) -> None:
-    """Write the derivatives of q exp(u) at the increment u from the start: (1 - exp(-ad))/ad and exp(-ad), with ad = [u, .]."""
-    joints = s.joints.curved
+        x[at.x + i * at.stride + i] += 1.0
+    joints, t = s.joints.curved, y.turns
     for joint in range(len(joints)):
-        at, first, stop = k * len(joints) + joint, joints[joint, 1], end_of_joint(s, joint)
-        for e in range(first, stop):
-            write_column_of_exponential(s, y, joint, e)
-            for i in range(first, stop):
-                y.turns.ahead[at, i - first, e - first] = y.probe[0, i]
-                y.turns.from_start[at, i - first, e - first] = (1.0 if i == e else 0.0) - y.probe[1, i]
-
-
-def write_rates_of_configuration(s: RobotStages, y: StagedSlopes, k: int) -> None:
-    """Write the rates of q exp(u)."""
-    joints, n, at = s.joints.curved, len(y.increment), y.at
-    subtract_multiples(y.numbers, at.x, at.u, 0, n * at.stride, (-1.0,), True)
-    for i in range(n):
-        y.numbers[at.x + i * at.stride + i] += 1.0
-    for joint in range(len(joints)):
-        of, first, stop = k * len(joints) + joint, joints[joint, 1], end_of_joint(s, joint)
-        for i in range(first, stop):
-            row = at.x + i * at.stride
-            for c in range(at.stride):
-                y.numbers[row + c] = 0.0
-            for e in range(first, stop):
-                factor = -y.turns.ahead[of, i - first, e - first]
-                subtract_multiples(y.numbers, row, at.u + e * at.stride, 0, at.stride, (factor,))
-                y.numbers[row + e] += y.turns.from_start[of, i - first, e - first]
-
-
-def write_column_of_exponential(s: RobotStages, y: StagedSlopes, joint: int, e: int) -> None:
-    """Write column e of J = (1 - exp(-ad))/ad of a joint, by its series, and of ad J."""
-    one, first, stop = s.joints.curved[joint : joint + 1], s.joints.curved[joint, 1], end_of_joint(s, joint)
-    total, bracket, term, u, k, greatest = y.probe[0, :stop], y.probe[1, :stop], y.probe[2, :stop], y.increment[:stop], 1, 1.0
-    clear(total)
-    clear(term)
-    term[e] = 1.0
-    while greatest > LEAST_TERM:
-        greatest = 0.0
-        for i in range(first, stop):
-            total[i] += term[i]
-        write_brackets(one, u, term, bracket)
-        k += 1
-        for i in range(first, stop):
-            term[i] = -bracket[i] / k
-            greatest = max(greatest, abs(term[i]))
-    write_brackets(one, u, total, bracket)
+        of, kind, first = k * len(joints) + joint, joints[joint, 0], joints[joint, 1]
+        begin_joint(y)
+        add_block(y, kind, first, t.v_from_V[of], at.k)
+        add_block(y, kind, first, t.v_from_u[of], at.u)
+        end_joint(y, kind, first, at.v)
+        begin_joint(y)
+        add_block(y, kind, first, t.k_from_V[of], at.k)
+        add_block(y, kind, first, t.k_from_u[of], at.u)
+        end_joint(y, kind, first, at.k)
+        begin_joint(y)
+        add_block(y, kind, first, t.x_from_u[of], at.u)
+        for i in range(OF_JOINT):
+            for e in range(OF_JOINT):
+                column = row_of_part(kind, first, e)
+                if column >= 0:
+                    x[at.joint + i * at.stride + column] += t.x_from_start[of, i, e]
+        end_joint(y, kind, first, at.x)
 
 
 def write_staged_ends(y: StagedSlopes, ends: Matrix) -> None:
@@ -344,21 +378,23 @@ def pull_back_stages(s: RobotStages, y: StagedSlopes, cotangent: Vector, product
     n, at, of, bars = len(y.increment), y.at, y.of.at, y.bars
     clear(product)
     clear(bars.u)
+    clear(bars.k)
     clear(bars.rates)
     clear(bars.accelerations)
     copy(cotangent[:n], bars.x)
     copy(cotangent[n:], bars.v)
     for k in range(RUNGE_KUTTA_ROUNDS - 1, -1, -1):
-        pull_back_configuration(s, y, k, product)
-        along, of_sum, weight = runge_kutta_numbers(s.numbers.step, k)
+        pull_back_state(s, y, k, product)
+        step, of_sum, weight = runge_kutta_numbers(s.numbers.step, k)
         for i in range(n):
-            product[n + i] += bars.v[i]
-            bars.accelerations[i] += of_sum * bars.v[i]
+            product[n + i] += bars.k[i]
+            bars.accelerations[i] += of_sum * bars.k[i]
             bars.rates[i] += of_sum * bars.u[i]
-            bars.a[i] = along * bars.v[i] + weight * bars.accelerations[i]
-            bars.k[i] = along * bars.u[i] + weight * bars.rates[i]
+            bars.a[i] = step * bars.k[i] + weight * bars.accelerations[i]
+            bars.k[i] = step * bars.u[i] + weight * bars.rates[i]
+        pull_back_acceleration(s, y, k)
+        for i in range(n):
             y.numbers[at.factors + i] = -bars.a[i]
-        pull_back_rate(s, y, k)
         rows, sizes = at.stages + k * n * of.width, (1, of.width, n)
         subtract_product(y.numbers, (at.pulled, of.width), (rows, of.width), (at.factors, 0, 1), sizes, True)
         for i in range(n):
@@ -369,37 +405,58 @@ def pull_back_stages(s: RobotStages, y: StagedSlopes, cotangent: Vector, product
             product[3 * n + c] += y.numbers[at.pulled + 3 * of.stride + c]
     for i in range(n):
         product[i] += bars.x[i]
-        product[n + i] += bars.v[i]
+        product[n + i] += bars.v[i] + bars.k[i]
 
 
-def pull_back_configuration(s: RobotStages, y: StagedSlopes, k: int, product: Vector) -> None:
-    """Add cotangents of the increment and of the configuration at the start, for those of the configuration after stage k."""
-    joints, bars = s.joints.curved, y.bars
+def add_transposed(y: StagedSlopes, kind: int, first: int, block: Matrix, target: Vector) -> None:
+    """Add the product of a transposed block and the cotangent of a joint to the joint's part of a vector."""
+    for e in range(OF_JOINT):
+        row = row_of_part(kind, first, e)
+        if row >= 0:
+            for i in range(OF_JOINT):
+                target[row] += block[i, e] * y.bar[i]
+
+
+def take_bar(y: StagedSlopes, kind: int, first: int, source: Vector) -> None:
+    """Move the joint's part of a vector to the cotangent of a joint."""
+    for i in range(OF_JOINT):
+        row = row_of_part(kind, first, i)
+        y.bar[i] = source[row] if row >= 0 else 0.0
+        if row >= 0:
+            source[row] = 0.0
+
+
+def pull_back_state(s: RobotStages, y: StagedSlopes, k: int, product: Vector) -> None:
+    """Add cotangents of the increment, k and the configuration at the start, for those of the state after stage k."""
+    joints, bars, t = s.joints.curved, y.bars, y.turns
+    for joint in range(len(joints)):
+        of, kind, first = k * len(joints) + joint, joints[joint, 0], joints[joint, 1]
+        take_bar(y, kind, first, bars.k)
+        add_transposed(y, kind, first, t.k_from_V[of], bars.k)
+        add_transposed(y, kind, first, t.k_from_u[of], bars.u)
+        take_bar(y, kind, first, bars.v)
+        add_transposed(y, kind, first, t.v_from_V[of], bars.k)
+        add_transposed(y, kind, first, t.v_from_u[of], bars.u)
+        take_bar(y, kind, first, bars.x)
+        add_transposed(y, kind, first, t.x_from_u[of], bars.u)
+        add_transposed(y, kind, first, t.x_from_start[of], product)
     for i in range(len(y.increment)):
+        bars.k[i] += bars.v[i]
         bars.u[i] += bars.x[i]
         product[i] += bars.x[i]
-    for joint in range(len(joints)):
-        at, first, stop = k * len(joints) + joint, joints[joint, 1], end_of_joint(s, joint)
-        for e in range(first, stop):
-            bars.u[e] -= bars.x[e]
-            product[e] -= bars.x[e]
-            for i in range(first, stop):
-                bars.u[e] += y.turns.ahead[at, i - first, e - first] * bars.x[i]
-                product[e] += y.turns.from_start[at, i - first, e - first] * bars.x[i]
 
 
-def pull_back_rate(s: RobotStages, y: StagedSlopes, k: int) -> None:
-    """Write cotangents of the increment and velocity of stage k, for those of the increment's rate."""
-    joints, bars = s.joints.curved, y.bars
+def pull_back_acceleration(s: RobotStages, y: StagedSlopes, k: int) -> None:
+    """Write cotangents of the increment, velocity and acceleration of stage k, for those of k's acceleration."""
+    joints, bars, t = s.joints.curved, y.bars, y.turns
     clear(bars.u)
-    copy(bars.k, bars.v)
+    clear(bars.v)
     for joint in range(len(joints)):
-        at, first, stop = k * len(joints) + joint, joints[joint, 1], end_of_joint(s, joint)
-        for e in range(first, stop):
-            bars.v[e] = 0.0
-            for i in range(first, stop):
-                bars.u[e] += y.turns.by_increment[at, i - first, e - first] * bars.k[i]
-                bars.v[e] += y.turns.by_velocity[at, i - first, e - first] * bars.k[i]
+        of, kind, first = k * len(joints) + joint, joints[joint, 0], joints[joint, 1]
+        take_bar(y, kind, first, bars.a)
+        add_transposed(y, kind, first, t.acceleration_from_a[of], bars.a)
+        add_transposed(y, kind, first, t.acceleration_from_v[of], bars.v)
+        add_transposed(y, kind, first, t.acceleration_from_u[of], bars.u)
 
 
 DIFFERENTIATE_STAGES = CompiledLoop(differentiate_staged_robots, numbers=2, what="the derivatives of steps in stages")
