@@ -717,9 +717,9 @@ def describe_hull(scene: CollisionScene, g: int, P: Vector, y: Triple, k: Triple
         m = normals[f, 0], normals[f, 1], normals[f, 2]
         height, aligned = inner(m, minus(y, vertices[scene.hulls.corners[scene.hulls.faces[f]]])), inner(m, k)
         highest = max(highest, height)
-        sine = length_of(outer(m, k))
-        if aligned > 0.0 and sine < PARALLEL:
-            aligned = 2.0 - sine
+        if aligned > 0.5:
+            sine = length_of(outer(m, k))
+            aligned = 2.0 - sine if sine < PARALLEL else aligned
         if aligned > nearest and (aligned > 1.5 or abs(height) < 4.0 * near):
             nearest, face = aligned, f
     work.known[side] = abs(highest) < ON_SURFACE * scene.radius[g]

@@ -116,9 +116,10 @@ def map_forces(S: Matrix, alike: int, row_force: Vector, total: Vector) -> None:
     for i in range(len(total)):
         total[i] = row_force[i] if alike > 0 else 0.0
     for r in range(alike, len(row_force)):
-        if row_force[r] != 0.0:
+        force = row_force[r]
+        if force != 0.0:
             for i in range(len(total)):
-                total[i] += S[r, i] * row_force[r]
+                total[i] += S[r, i] * force
 
 
 def drive_law(drive: Numbers, u: Number, x: Number, v: Number, ahead: float) -> Number:

@@ -28,6 +28,7 @@ import llvmlite.binding as llvm
 
 from ...forks import new_lock
 from ...threads import processors, share_out
+from . import perf_map
 
 MIB = 1 << 20
 BYTES_TO_LOAD = (1 * MIB, 4)  # memory that LLVM needs: constant part, and per byte of object code
@@ -346,6 +347,8 @@ class Code:
                 self._library = library.link(_linker(), f"library {next(_numbers)}")
         except RuntimeError as error:
             raise MemoryError(f"LLVM failed to load the machine code of {', '.join(symbols)}: {error}") from None
+        for part in _parts(object_code) if perf_map.WANTED else ():
+            perf_map.map_functions(part, {symbol: self.address(symbol) for symbol in symbols})
 
     def address(self, symbol: str) -> int:
         """Return the address of a requested symbol."""
