@@ -488,6 +488,10 @@ class System(SuggestsNames):
         """The execution of programs that cannot be rolled."""
         return "interpreted" if self.execution == "interpreted" else "traced"
 
+    def execution_of(self, program: Program) -> str:
+        """Return the robot's execution, or the execution of programs that cannot be rolled if this is one."""
+        return self.execution if program.rollable else self._traced_execution
+
     @property
     def parent(self) -> tuple[int, ...]:
         """The parent of each row of the expanded tree, which determines the sparsity of the mass matrix."""
