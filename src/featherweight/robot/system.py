@@ -43,6 +43,7 @@ from ..names import Named, NamedValues, SuggestsNames, UnknownNameError, choose_
 from ..summaries import Several, VisibleMessage, described
 from .arguments import Argument, Configuration, Velocity
 from .inertia_reading import reads_masses
+from .kept_objects import KeptObjects
 from .left_out_at_joints import CONFLICTING_LIMITS, left_out_at_joints
 from .reference_configurations import ReferenceConfigurations
 
@@ -94,8 +95,8 @@ class System(SuggestsNames):
         require_execution(execution)
         self.model = model
         self.execution = execution
-        self._cache: dict[tuple[Any, ...], Any] = {}
-        self._frame_functions: dict[tuple[Any, ...], CompiledFunction] = {}  # by name, frame, reference and other frame
+        self._cache = KeptObjects()
+        self._frame_functions = KeptObjects()  # by name, frame, reference and other frame
 
     if not TYPE_CHECKING:
 
@@ -507,11 +508,16 @@ class System(SuggestsNames):
         return kernel
 
     def _kept(self, key: tuple[Any, ...], make: Callable[[], T]) -> T:
-        """Return the object that `make` makes for a key, such as a function and the frames that it is for; it is made once."""
-        kept: T | None = self._cache.get(key)
-        if kept is None:
-            kept = self._cache[key] = make()
-        return kept
+        """Return the object that `make` makes for a key, such as a function and the frames that it is for; it is made once.
+
+        For frames that users create, it is made again after many others (`KeptObjects`).
+        """
+        with suppress(KeyError):
+            kept: T = self._cache[key]
+            return kept
+        made = make()
+        self._cache.keep(key, made)
+        return made
 
     def bind(
         self,
