@@ -130,6 +130,7 @@ def forward_dynamics_hessian(robot: System) -> CompiledFunction[ForwardDynamicsH
 
 def _require_traced(robot: System, name: str) -> None:
     """Raise NotDefinedError, a ValueError, if the trace of the first derivatives alone exceeds the budget."""
+    robot.require_dynamics(name)
     if inverse_dynamics_derivatives(robot).too_large:
         raise NotDefinedError(
             f"{name} is not defined: the first derivatives of {robot.name} are too large to be traced, and second "

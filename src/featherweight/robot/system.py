@@ -81,6 +81,15 @@ class Proportion(NamedTuple):
 class NotDefinedError(VisibleMessage, ValueError):
     """The robot does not define the function; for example, a robot without mass has no centre of mass."""
 
+    needs: tuple[str, str] | None = None  # the robot's name and the description of what it lacks
+
+    @classmethod
+    def lacking(cls, what: str, robot: str, need: str) -> NotDefinedError:
+        """Return the error for a function that needs what the robot lacks."""
+        error = cls(f"{robot}: {what} needs {need}")
+        error.needs = robot, need
+        return error
+
 
 def rows_of(q: npt.ArrayLike) -> Array:
     """Return configurations (..., nq) as contiguous rows (states, nq) of double precision, also for nq = 0."""
@@ -552,16 +561,18 @@ class System(SuggestsNames):
     def require_motion(self, what: str) -> None:
         """Raise NotDefinedError, a ValueError, if no joint moves."""
         if not self.model.joints:
-            raise NotDefinedError(f'{self.name}: {what} needs a joint that moves; load a flying robot with base="floating"')
+            need = 'a joint that moves; load a flying robot with base="floating"'
+            raise NotDefinedError.lacking(what, self.name, need)
 
     def require_dynamics(self, what: str) -> None:
         """Raise NotDefinedError, a ValueError, if no joint moves, or if joints move links without moving any mass."""
         self.require_motion(what)
         if self.model.massless:
-            raise NotDefinedError(
-                f"{self.name}: {what} needs the masses of all moving links; these have none: {listed(self.model.massless)}. "
+            need = (
+                f"the masses of all moving links; these have none: {listed(self.model.massless)}. "
                 "Give them an <inertial> in the file, or inertias by featherweight.read(path).with_inertias(...)"
             )
+            raise NotDefinedError.lacking(what, self.name, need)
 
     def require_masses_of(self, program: KernelProgram) -> None:
         """Raise NotDefinedError for a kernel that reads masses, if joints move links without moving any mass."""
