@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
+import weakref
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 import featherweight as fw
+from featherweight.robot.kept_objects import MOST
 from oracles.robots import example
 from oracles.states import assert_close, random_states
 
@@ -64,6 +67,34 @@ def test_functions_are_made_once_for_each_frame_of_reference(panda: fw.Robot) ->
     ]
     assert len(set(map(id, made))) == 5
     assert panda.frame_velocity(TOOL, relative_to=fw.Frame("mark", ELBOW)) is made[3]
+
+
+def test_functions_of_old_frames_are_freed(panda: fw.Robot) -> None:
+    """Check that a new frame in each call needs no more memory, and that names and frames in use keep their functions."""
+    robot: fw.Robot = pickle.loads(pickle.dumps(panda))
+    made: list[weakref.ref[fw.CompiledFunction]] = []
+    named = robot.frame_jacobian(HAND), robot.operational_space(fw.BilateralContact(HAND))
+    used = robot.frame_jacobian(TOOL)
+    for k in range(2 * MOST):
+        new = fw.Frame("new", HAND, fw.Pose(p=(0.0, 0.0, 0.001 * k)))
+        space = robot.operational_space(fw.BilateralContact(new))
+        made += [weakref.ref(f) for f in (robot.frame_jacobian(new), robot.frame_velocity([new, HAND]), space.jacobian)]
+        assert robot.frame_jacobian(TOOL) is used
+    del space
+    gc.collect()
+    assert sum(f() is not None for f in made) <= 2 * MOST
+    assert (robot.frame_jacobian(HAND), robot.operational_space(fw.BilateralContact(HAND))) == named
+
+
+def test_rates_of_loops_are_those_of_their_frames() -> None:
+    robot = fw.build(fw.robots.four_bar(), execution="interpreted")
+    body = robot.bodies[-1].name
+    frames = [fw.Frame("new", body, fw.Pose(p=(0.1 * k, 0.0, 0.0))) for k in range(3)]
+    q, v = robot.random_configuration(rng=1), np.ones(robot.nv)
+    rates = [robot.frame_jacobian_rate(frame)(q, v) for frame in frames]
+    assert robot.frame_jacobian_rate(frames[0]) is robot.frame_jacobian_rate(frames[0])
+    np.testing.assert_allclose(rates[2] - rates[1], rates[1] - rates[0], atol=1e-12)
+    assert np.abs(rates[1] - rates[0]).max() > 1e-3
 
 
 @pytest.mark.parametrize("member", ["frame_placement", "frame_jacobian", "frame_jacobian_rate", *MOTIONS])

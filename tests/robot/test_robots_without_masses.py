@@ -69,12 +69,16 @@ def test_functions_that_read_masses_raise_and_name_the_links(coupling: str, base
     for name in functions_of(type(robot)):
         if name not in WITHOUT_MASSES:
             with pytest.raises(
-                fw.NotDefinedError, match=r"needs the masses of all moving links; these have none: .*l0, l1, l2, l3, l4, l5"
+                fw.NotDefinedError, match=f"r: {name} needs the masses of all moving links; .* none: .*l0, l1, l2, l3, l4, l5"
             ):
                 getattr(robot, name)
     q = robot.random_configuration(rng=0)
     contact = fw.BilateralContact("l5")
     assert robot.contact_jacobian(contact)(q).shape == (6, robot.nv)
+    with pytest.raises(fw.NotDefinedError, match="r: forward_dynamics_derivatives needs the masses of all moving links"):
+        robot.operational_space(contact).forward_dynamics_derivatives  # noqa: B018
+    with pytest.raises(fw.NotDefinedError, match="r: forward_dynamics_second_derivatives needs the masses of all moving links"):
+        robot.forward_dynamics_second_derivatives(q, *np.zeros((2, robot.nv)))
     for call in (
         lambda: robot.delassus(contact),
         lambda: robot.factorize(q),

@@ -10,7 +10,7 @@ import pytest
 
 import featherweight as fw
 from featherweight import robots
-from featherweight.model.generators import from_parents
+from featherweight.model.generators import chain, from_parents
 from oracles.robots import robot_of
 from oracles.states import Array, States, state
 
@@ -66,6 +66,33 @@ def test_with_a_vector_in_front(robot: fw.Robot) -> None:
         weighted = [np.einsum("i,ijk", weights, t) for t in (*tensors, np.swapaxes(last, -1, -2))]
         for ours, whole in zip(hessian(*x, weights), weighted, strict=True):
             assert np.abs(ours - whole).max() <= 1e-11 * max(np.abs(whole).max(), 1.0)
+
+
+def test_columns_one_by_one_are_those_of_straight_code() -> None:
+    plain = ROBOTS["flying rotor"]()
+    x = state(plain, 4)
+    straight, rolled = (type(plain)(plain.model, execution) for execution in ("traced", "rolled"))
+    for name in ("inverse_dynamics_second_derivatives", "inverse_dynamics_hessian", "forward_dynamics_hessian"):
+        functions = getattr(straight, name), getattr(rolled, name)
+        assert [f.execution for f in functions] == ["traced", "rolled"]
+        exact, ours = (f(*x, *[np.arange(1.0, 1.0 + plain.nv)] * (len(f.program.inputs) - 3)) for f in functions)
+        batch = functions[1](*(np.stack([y, y]) for y in x), *[np.arange(1.0, 1.0 + plain.nv)] * (functions[1].nin - 3))
+        for y, one, many in zip(exact, ours, batch, strict=True):
+            np.testing.assert_allclose(one, y, rtol=0.0, atol=1e-11 * np.abs(y).max())
+            np.testing.assert_array_equal(many, [one, one])
+
+
+def test_hessians_of_large_robots_are_differences() -> None:
+    """Check a chain whose straight code would be too large to compile."""
+    robot = fw.build(chain(60, rng=1))
+    f, rng = robot.inverse_dynamics_hessian, np.random.default_rng(3)
+    assert f.execution == "rolled"
+    x, weights, along = state(robot, 5), rng.standard_normal(60), STEP * rng.standard_normal(60)
+    by_q, by_v, _, by_a = f(*x, weights)
+    ends = [robot.inverse_dynamics_derivatives(x.q + d, x.v, x.a) for d in (along, -along)]
+    for ours, high, low in zip((by_q, by_v.T, by_a.T), *ends, strict=True):
+        exact = weights @ (high - low) / 2.0
+        assert np.abs(ours @ along - exact).max() <= DIFFERENCE * np.abs(exact).max()
 
 
 def test_batches() -> None:

@@ -99,6 +99,11 @@ class JacobianProgram(DerivedProgram):
     def name(self) -> str:  # type: ignore[override]
         return f"{self.program.name}_derivative"
 
+    @property
+    def rollable(self) -> bool:
+        """True if the program's rates along each direction are all results."""
+        return not self.values
+
     @cached_property
     def inputs(self) -> tuple[Input, ...]:
         return self.program.inputs
@@ -187,6 +192,10 @@ class ChainRule(JacobianProgram):
     """
 
     parts: tuple[Program, ...] = ()
+
+    @property
+    def rollable(self) -> bool:
+        return False
 
     def given(self, option: str) -> ChainRule:
         expand, tangent, inner, slopes, project = self.parts
@@ -282,11 +291,11 @@ class PushforwardProgram(DerivedProgram):
 
     @cached_property
     def inputs(self) -> tuple[Input, ...]:
-        pairs = zip(self._dots, self.program.inputs, strict=True)
+        pairs = zip(self.dots, self.program.inputs, strict=True)
         return with_others(self.program.inputs, [Input(dot, x.tangent, x.optional) for dot, x in pairs])
 
     @cached_property
-    def _dots(self) -> list[str]:
+    def dots(self) -> list[str]:
         """Names of the rates of arguments."""
         names = [x.name for x in self.program.inputs]
         return unlike(names, [f"{name}_dot" for name in names])
@@ -296,7 +305,7 @@ class PushforwardProgram(DerivedProgram):
         return tuple(Output(f"{y.name}_dot", y.tangent) for y in self.program.outputs)
 
     def derived(self, given: Sequence[list[Any]], x: dict[int, Scalar], by_name: dict[str, list[Any]]) -> list[Any]:
-        arguments = zip(self.program.inputs, given, self._dots, strict=True)
+        arguments = zip(self.program.inputs, given, self.dots, strict=True)
         moving = [rates_along(a, values, by_name[dot]) for a, values, dot in arguments]
         seeds = [[{} if is_zero(rate) else {0: rate} for rate in rates] for rates in moving]
         rates = self._along(outputs_of(self._trace, x), forward(self._trace, x, seeds))

@@ -50,6 +50,10 @@ class GuardedProgram(WatchedProgram):
     warning: str
     with_branches: tuple[str, ...]  # names of the parts of the careful program that cannot be traced
 
+    @property
+    def rollable(self) -> bool:
+        return self.watched.rollable
+
     def given(self, option: str) -> Program:  # type: ignore[override]
         """Return the program with an optional input added, with its guard if the careful program knows the input."""
         program = self.program.given(option)

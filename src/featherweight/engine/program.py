@@ -397,6 +397,12 @@ class ComposedProgram(SeveralPrograms):
     also: tuple[tuple[str, str], ...] = ()  # (result, name of the later inputs that use it)
     first: tuple[str, ...] = ()  # arguments to put before the others
 
+    @property
+    def rollable(self) -> bool:
+        """True if the parts are rollable and no result is returned twice, by two names."""
+        called = {other: name for name, other in self.also}
+        return super().rollable and len({called.get(name, name) for name in self.results}) == len(self.results)
+
     @cached_property
     def inputs(self) -> tuple[Input, ...]:
         made: set[str] = set()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..engine.function import CompiledFunction, R, cheapest
 from ..engine.program import Output
 from .arguments import Argument
-from .system import System
+from .system import NotDefinedError, System
 
 
 class compiled(cached_property[CompiledFunction[R]]):  # a decorator
@@ -21,8 +21,18 @@ class compiled(cached_property[CompiledFunction[R]]):  # a decorator
             return gravity_force.bind(robot, rnea.gravity_force, [Q], Output("tau", (robot.nv,)))
 
     As a member of a class it is a cached property, which `Robot.functions` lists. Called with a robot, it returns the robot's
-    function, which a subclass may override.
+    function, which a subclass may override. Errors for a robot that lacks what parts of the function need name the function.
     """
+
+    if not TYPE_CHECKING:
+
+        def __get__(self, instance, owner=None):
+            try:
+                return super().__get__(instance, owner)
+            except NotDefinedError as error:
+                if error.needs is None:
+                    raise
+                raise NotDefinedError.lacking(self.func.__name__, *error.needs) from None
 
     def __call__(self, robot: System) -> CompiledFunction[R]:
         function: CompiledFunction[R] = getattr(robot, self.func.__name__)

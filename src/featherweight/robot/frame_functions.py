@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, cast, overload
+from weakref import WeakKeyDictionary
 
 from ..algorithms import frames, relative_frames
 from ..array_types import Array, Numbers
@@ -370,22 +371,24 @@ KERNELS: dict[str, Callable[[System], FrameKernel]] = {
 def _function(robot: System, name: str, frame: Frames, reference: str | None, relative_to: Any) -> CompiledFunction:
     """Return the function of a frame or of several; after the first call, this is a search in a dictionary."""
     try:
-        return robot._frame_functions[name, frame, reference, relative_to]
+        kept: CompiledFunction = robot._frame_functions[name, frame, reference, relative_to]
+        return kept
     except (KeyError, TypeError):  # a list of frames has no hash
         pass  # errors below have no other error as their context
     made = _made(robot, name, frame, reference, relative_to)
     if isinstance(frame, AnyFrame):
-        robot._frame_functions[name, frame, reference, relative_to] = made
+        robot._frame_functions.keep((name, frame, reference, relative_to), made)
     return made
 
 
 def _made(robot: System, name: str, frame: Frames, reference: str | None, relative_to: Any) -> CompiledFunction:
     if name == "frame_jacobian_rate" and robot.closed:
         J = _function(robot, "frame_jacobian", frame, reference, relative_to)
-        return robot._kept(
-            (name, id(J)),
-            lambda: CompiledFunction(rate_along_velocity(J.program, name, name, frame_jacobian_rate.__doc__), robot.execution),
-        )
+        rates: WeakKeyDictionary[CompiledFunction, CompiledFunction] = robot._kept((name,), WeakKeyDictionary)
+        if J not in rates:
+            program = rate_along_velocity(J.program, name, name, frame_jacobian_rate.__doc__)
+            rates[J] = CompiledFunction(program, robot.execution)
+        return rates[J]
     return _of_frames(robot, KERNELS[name](robot), frame, reference, relative_to)
 
 

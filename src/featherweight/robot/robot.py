@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 FOR_OTHER_PACKAGES = {
     *("bind", "configuration_result", "followers", "input", "irregular", "labels", "placements", "proportions", "row_limits"),
-    *("loops_of", "opening", "require_dynamics", "require_masses_of", "require_motion", "require_whole_joints"),
+    *("execution_of", "loops_of", "opening", "require_dynamics", "require_masses_of", "require_motion", "require_whole_joints"),
     *("row_maximum", "split_joint", "step_functions", "warn_where_irregular", "with_weights_of"),
 }
 LOST = 8  # digits that accelerations lose near singular configurations

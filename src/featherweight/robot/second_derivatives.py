@@ -89,7 +89,6 @@ def inverse_dynamics_hessian(robot: System) -> CompiledFunction[InverseDynamicsH
     latter. Entry [j, k] is the derivative by entry j of the first variable and entry k of the second variable in the name.
     The function uses forward differentiation of the cotangents.
     """
-    _require_traced(robot, "inverse_dynamics_hessian")
     program, pairs = _curvature(robot)
     doc = inverse_dynamics_hessian.__doc__
     return _chosen(robot, "inverse_dynamics_hessian", program, pairs, doc)
@@ -102,7 +101,6 @@ def forward_dynamics_hessian(robot: System) -> CompiledFunction[ForwardDynamicsH
     The function uses the Hessian of inverse dynamics with the weights M⁻¹ a_bar, and the first derivatives (Singh, Russell
     and Wensing 2023). Differential dynamic programming needs this Hessian.
     """
-    _require_traced(robot, "forward_dynamics_hessian")
     n = robot.nv
     square = (n, n)
     inverse = Input("da_dtau", square)
@@ -127,11 +125,12 @@ def forward_dynamics_hessian(robot: System) -> CompiledFunction[ForwardDynamicsH
     )
     doc = forward_dynamics_hessian.__doc__ or ""
     whole = ComposedProgram("forward_dynamics_hessian", parts, results, doc, first=("q", "v", "tau", "a_bar"))
-    return CompiledFunction(whole, robot._traced_execution, "implicit")
+    return CompiledFunction(whole, robot.execution_of(whole), "implicit")
 
 
 def _require_traced(robot: System, name: str) -> None:
     """Raise NotDefinedError, a ValueError, if the trace of the first derivatives alone exceeds the budget."""
+    robot.require_dynamics(name)
     if inverse_dynamics_derivatives(robot).too_large:
         raise NotDefinedError(
             f"{name} is not defined: the first derivatives of {robot.name} are too large to be traced, and second "
@@ -148,4 +147,4 @@ def _curvature(robot: System) -> tuple[Program, dict[str, str]]:
 def _chosen(robot: System, name: str, program: Program, names: dict[str, str], doc: str | None) -> CompiledFunction[Any]:
     """Select and rename results of a program."""
     whole = ComposedProgram(name, (program,), tuple(names.values()), doc or "", tuple(names.items()))
-    return CompiledFunction(whole, robot._traced_execution, "forward")
+    return CompiledFunction(whole, robot.execution_of(whole), "forward")

@@ -43,6 +43,7 @@ from ..names import Named, NamedValues, SuggestsNames, UnknownNameError, choose_
 from ..summaries import Several, VisibleMessage, described
 from .arguments import Argument, Configuration, Velocity
 from .inertia_reading import reads_masses
+from .kept_objects import KeptObjects
 from .left_out_at_joints import CONFLICTING_LIMITS, left_out_at_joints
 from .reference_configurations import ReferenceConfigurations
 
@@ -80,6 +81,15 @@ class Proportion(NamedTuple):
 class NotDefinedError(VisibleMessage, ValueError):
     """The robot does not define the function; for example, a robot without mass has no centre of mass."""
 
+    needs: tuple[str, str] | None = None  # the robot's name and the description of what it lacks
+
+    @classmethod
+    def lacking(cls, what: str, robot: str, need: str) -> NotDefinedError:
+        """Return the error for a function that needs what the robot lacks."""
+        error = cls(f"{robot}: {what} needs {need}")
+        error.needs = robot, need
+        return error
+
 
 def rows_of(q: npt.ArrayLike) -> Array:
     """Return configurations (..., nq) as contiguous rows (states, nq) of double precision, also for nq = 0."""
@@ -94,8 +104,8 @@ class System(SuggestsNames):
         require_execution(execution)
         self.model = model
         self.execution = execution
-        self._cache: dict[tuple[Any, ...], Any] = {}
-        self._frame_functions: dict[tuple[Any, ...], CompiledFunction] = {}  # by name, frame, reference and other frame
+        self._cache = KeptObjects()
+        self._frame_functions = KeptObjects()  # by name, frame, reference and other frame
 
     if not TYPE_CHECKING:
 
@@ -488,6 +498,10 @@ class System(SuggestsNames):
         """The execution of programs that cannot be rolled."""
         return "interpreted" if self.execution == "interpreted" else "traced"
 
+    def execution_of(self, program: Program) -> str:
+        """Return the robot's execution, or the execution of programs that cannot be rolled if this is one."""
+        return self.execution if program.rollable else self._traced_execution
+
     @property
     def parent(self) -> tuple[int, ...]:
         """The parent of each row of the expanded tree, which determines the sparsity of the mass matrix."""
@@ -503,11 +517,16 @@ class System(SuggestsNames):
         return kernel
 
     def _kept(self, key: tuple[Any, ...], make: Callable[[], T]) -> T:
-        """Return the object that `make` makes for a key, such as a function and the frames that it is for; it is made once."""
-        kept: T | None = self._cache.get(key)
-        if kept is None:
-            kept = self._cache[key] = make()
-        return kept
+        """Return the object that `make` makes for a key, such as a function and the frames that it is for; it is made once.
+
+        For frames that users create, it is made again after many others (`KeptObjects`).
+        """
+        with suppress(KeyError):
+            kept: T = self._cache[key]
+            return kept
+        made = make()
+        self._cache.keep(key, made)
+        return made
 
     def bind(
         self,
@@ -542,16 +561,18 @@ class System(SuggestsNames):
     def require_motion(self, what: str) -> None:
         """Raise NotDefinedError, a ValueError, if no joint moves."""
         if not self.model.joints:
-            raise NotDefinedError(f'{self.name}: {what} needs a joint that moves; load a flying robot with base="floating"')
+            need = 'a joint that moves; load a flying robot with base="floating"'
+            raise NotDefinedError.lacking(what, self.name, need)
 
     def require_dynamics(self, what: str) -> None:
         """Raise NotDefinedError, a ValueError, if no joint moves, or if joints move links without moving any mass."""
         self.require_motion(what)
         if self.model.massless:
-            raise NotDefinedError(
-                f"{self.name}: {what} needs the masses of all moving links; these have none: {listed(self.model.massless)}. "
+            need = (
+                f"the masses of all moving links; these have none: {listed(self.model.massless)}. "
                 "Give them an <inertial> in the file, or inertias by featherweight.read(path).with_inertias(...)"
             )
+            raise NotDefinedError.lacking(what, self.name, need)
 
     def require_masses_of(self, program: KernelProgram) -> None:
         """Raise NotDefinedError for a kernel that reads masses, if joints move links without moving any mass."""

@@ -39,9 +39,10 @@ def test_a_misspelled_path_is_answered_with_the_files_that_it_resembles(tmp_path
     (tmp_path / "quadruped.urdf").write_text(URDF)
     (tmp_path / "quadruped.stl").write_text("")
     for name, error in (("quadurped.urdf", FileNotFoundError), ("quadruped.xml", FileNotFoundError), ("quadruped", ModelError)):
-        with pytest.raises(error) as caught:
-            load_description(tmp_path / name)
-        assert f"; is it {str(tmp_path / 'quadruped.urdf')!r}?" in str(caught.value)
+        for folder in (None, tmp_path):
+            with pytest.raises(error) as caught:
+                load_description(tmp_path / name, folder=folder)
+            assert f"; is it {str(tmp_path / 'quadruped.urdf')!r}?" in str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["pnda.urdf", "panda.udrf"])

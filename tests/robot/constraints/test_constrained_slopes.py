@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -105,26 +105,61 @@ def test_stabilization_depends_on_the_state() -> None:
 def test_agree_with_pinocchio() -> None:
     """Check two held feet of a humanoid, at rest and in motion, without stabilization."""
     peer = example("talos")
-    robot, model = peer.robot, peer.model
     names = ["left_sole_link", "right_sole_link"]
-    space = robot.operational_space([fw.BilateralContact(name) for name in names])
-    models, data = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
+    f = peer.robot.operational_space([fw.BilateralContact(name) for name in names]).forward_dynamics_derivatives
+    x = state(peer.robot, 2, 0.5)
+    values = np.array(evaluate(f.trace, [list(map(float, part)) for part in x]))
+    ours = np.split(values, np.cumsum([r.size for r in f.program.outputs])[:-1])
+    matrices = [part.reshape(r.shape) for part, r in zip(ours, f.program.outputs, strict=True)]
+    assert_are_pinocchio(matrices, peer.model, names, [peer.q(x.q), peer.v(x.v), peer.v(x.a)], peer.columns)
+
+
+def assert_are_pinocchio(ours: Sequence[Array], model: Any, names: list[str], x: Sequence[Array], columns: Any) -> None:
+    """Check derivatives with two surfaces on the frames, for Pinocchio's state and our velocities among its columns."""
+    models, data, own = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData(), model.createData()
     for name in names:
         frame = model.frames[model.getFrameId(name)]
         placed = (model, frame.parentJoint, frame.placement, pin.ReferenceFrame.LOCAL)
         models.append(pin.RigidConstraintModel(pin.ContactType.CONTACT_6D, *placed))
     data.extend([m.createData() for m in models])
-    pin.initConstraintDynamics(model, peer.data, models, data)
-    f = space.forward_dynamics_derivatives
-    x = state(robot, 2, 0.5)
+    pin.initConstraintDynamics(model, own, models, data)
     settings = pin.ProximalSettings(1e-14, 0.0, 10)
-    pin.constraintDynamics(model, peer.data, peer.q(x.q), peer.v(x.v), peer.v(x.a), models, data, settings)
-    pin.computeConstraintDynamicsDerivatives(model, peer.data, models, data, settings)
-    values = np.array(evaluate(f.trace, [list(map(float, part)) for part in x]))
-    n, m = robot.nv, space.size
-    ours = np.split(values, np.cumsum([n * n] * 3 + [m * n] * 2))
-    columns = np.ix_(peer.columns, peer.columns)
-    for mine, theirs in zip(ours[:3], (peer.data.ddq_dq, peer.data.ddq_dv, peer.data.ddq_dtau), strict=True):
-        assert np.abs(mine.reshape(n, n) - theirs[columns]).max() <= 1e-8 * np.abs(theirs).max()
-    for mine, theirs in zip(ours[3:], (peer.data.dlambda_dq, peer.data.dlambda_dv, peer.data.dlambda_dtau), strict=True):
-        assert np.abs(mine.reshape(m, n) - theirs[:, peer.columns]).max() <= 1e-8 * np.abs(theirs).max()
+    pin.constraintDynamics(model, own, *x, models, data, settings)
+    pin.computeConstraintDynamicsDerivatives(model, own, models, data, settings)
+    theirs = [*(y[np.ix_(columns, columns)] for y in (own.ddq_dq, own.ddq_dv, own.ddq_dtau))]
+    theirs += [y[:, columns] for y in (own.dlambda_dq, own.dlambda_dv, own.dlambda_dtau)]
+    for mine, y in zip(ours, theirs, strict=True):
+        assert np.abs(mine - y).max() <= 1e-8 * np.abs(y).max()
+
+
+def test_large_robots_agree_with_pinocchio() -> None:
+    """Check a chain whose straight code would be too large to compile."""
+    text = '<robot name="chain"><link name="l0"/>'
+    for k in range(60):
+        text += f"""<link name="l{k + 1}"><inertial><origin xyz="0.01 0.02 0.05"/><mass value="{1 + k % 3}"/>
+        <inertia ixx="0.02" ixy="0.001" ixz="0.002" iyy="0.03" iyz="0.0005" izz="0.025"/></inertial></link>
+        <joint name="j{k}" type="revolute"><parent link="l{k}"/><child link="l{k + 1}"/>
+        <origin xyz="0.01 0 0.1" rpy="0.1 0.2 0"/><axis xyz="{int(k % 3 == 0)} {int(k % 3 == 1)} {int(k % 3 == 2)}"/>
+        <limit lower="-2" upper="2" effort="1" velocity="1"/></joint>"""
+    text += "</robot>"
+    robot, model, names = fw.load(text), pin.buildModelFromXML(text), ["l30", "l60"]
+    f = robot.operational_space([fw.BilateralContact(name) for name in names]).forward_dynamics_derivatives
+    assert f.execution == "rolled"
+    x = state(robot, 2, 0.5)
+    assert_are_pinocchio(f(*x), model, names, list(x), np.arange(60))
+
+
+@pytest.mark.parametrize("name", ["points", "one body", "any rows", "own"])
+def test_columns_one_by_one_are_those_of_straight_code(name: str) -> None:
+    make, constraints = SPACES[name]
+    robot = make()
+    x = state(robot, 3)
+    straight, rolled = (
+        type(robot)(robot.model, execution).operational_space(constraints).forward_dynamics_derivatives
+        for execution in ("auto", "rolled")
+    )
+    assert (straight.execution, rolled.execution) == ("traced", "rolled")
+    targets: tuple[dict[str, Any], ...] = ({}, {"target": np.ones(straight.program.outputs[3].shape[0])})
+    for target in targets:
+        for ours, y in zip(rolled(*x, **target), straight(*x, **target), strict=True):
+            assert np.abs(ours - y).max() <= 1e-11 * np.abs(y).max()

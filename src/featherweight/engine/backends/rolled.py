@@ -1,4 +1,4 @@
-"""Kernels with loops, compiled from their syntax trees: one compilation serves every model."""
+"""Kernels with loops, compiled from their syntax trees: one compilation serves every model. Jacobians loop over columns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...array_types import Array
-from ..derivative_program import OneInLanes
+from ..derivative_program import JacobianProgram, OneInLanes
 from ..loops.batch_loop import rows_code
 from ..loops.kernel_tables import words_of_value
 from ..program import ComposedProgram, CoreShape, FusedProgram, KernelProgram, Program, WithoutLastResult
@@ -20,6 +20,7 @@ from ..threads import processors, share_out
 from .host_arrays import HostArrays
 from .interpreted import delivered, rows_of
 from .llvm.ir import Function, Type
+from .llvm.jacobian_columns import JacobianColumns
 from .llvm.jit import Code, compile_object, load_object
 
 COLUMN_GRAIN = 200_000  # least number of entries of a matrix for more than one thread
@@ -116,19 +117,19 @@ class RolledKernel:
         self._code = rows_code(program, constants)  # kept alive, as the arrays are
         self._words, self._kept = np.array(words, np.int64), (constants, zeros)
         self.address, self.words = self._code.address("rows"), int(self._words.ctypes.data)
-        self._run = _ROWS(self.address)
-
-    def run(self, pointers: Sequence[int], begin: int, stop: int) -> None:
-        """Compute some states of arrays at addresses. Raises MemoryError."""
-        if self._run(self.words, (ctypes.c_int64 * len(pointers))(*pointers), begin, stop):
-            raise MemoryError("out of memory for the lists of a kernel")
 
 
 class Step(NamedTuple):
-    """A kernel, with the arrays that it reads and writes."""
+    """A kernel, or a Jacobian by columns, with the arrays that it reads and writes."""
 
-    kernel: RolledKernel
+    kernel: RolledKernel | JacobianColumns
     arrays: tuple[int, ...]
+
+    def run(self, places: Sequence[int], begin: int, stop: int) -> None:
+        """Compute some states, for the addresses of all arrays. Raises MemoryError."""
+        pointers = (ctypes.c_int64 * len(self.arrays))(*(places[k] for k in self.arrays))
+        if _ROWS(self.kernel.address)(self.kernel.words, pointers, begin, stop):
+            raise MemoryError("out of memory for the lists of a kernel")
 
 
 class RolledProgram:
@@ -149,6 +150,9 @@ class RolledProgram:
             return self._steps_of(program.program, read, [*written, self._new(program.program.outputs[-1].shape)])
         if isinstance(program, KernelProgram):
             return [Step(RolledKernel(program), (*read, *written))]
+        if isinstance(program, JacobianProgram):
+            columns = JacobianColumns(program)
+            return [Step(columns, (*read, *written, *map(self._new, columns.between)))]
         known = {a.name: k for a, k in zip(program.inputs, read, strict=True)}
         steps: list[Step] = []
         if isinstance(program, FusedProgram):
@@ -159,6 +163,7 @@ class RolledProgram:
         assert isinstance(program, ComposedProgram)
         final = dict(zip(program.results, written, strict=True))
         called = {other: name for name, other in program.also}
+        final |= {called[name]: place for name, place in final.items() if name in called}
         for part in program.parts:
             made = {y.name: final[y.name] if y.name in final else self._new(y.shape) for y in part.outputs}
             steps += self._steps_of(part, [known[a.name] for a in part.inputs], [*made.values()])
@@ -176,14 +181,14 @@ class RolledProgram:
         addresses = [a.ctypes.data for a in arrays]
         if not self._between:
             for step in self._steps:
-                step.kernel.run([addresses[k] for k in step.arrays], begin, stop)
+                step.run(addresses, begin, stop)
             return
         between = [np.empty(shape) for shape in self._between]
         rows = [8 * math.prod(a.shape[1:]) for a in arrays]
         for i in range(begin, stop):
             places = [a + i * size for a, size in zip(addresses, rows, strict=True)] + [x.ctypes.data for x in between]
             for step in self._steps:
-                step.kernel.run([places[k] for k in step.arrays], 0, 1)
+                step.run(places, 0, 1)
 
     def write_one_state(self, name: str) -> str:
         """Return a module with `int name(double **arguments)`, which contains the addresses of kernels and their constants."""

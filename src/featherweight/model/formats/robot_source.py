@@ -79,7 +79,7 @@ def open_source(
     """Return the source for a path, XML as text (a string that begins with "<") or as bytes, or an open file.
 
     Relative names refer to `folder`, in place of the file's own folder. An open file is read to its end, from its current
-    position, and not closed; its folder is that of its `name`, if that is the path of a file.
+    position, and not closed; its folder is that of its `name`, if that is the path of a file. A missing file is not an error.
 
     Raises ModelError for input that is none of these, OSError for a folder or an open file that cannot be read, and TypeError
     for other objects.
@@ -93,8 +93,8 @@ def open_source(
         return RobotSource("<string>", where, packages, given.lstrip(BLANK))
     if isinstance(given, str | os.PathLike):
         path = _path(given)
-        if where is None:
-            return RobotSource(path, Path(path).parent, packages)
+        if where is None or not os.path.lexists(path):
+            return RobotSource(path, where or Path(path).parent, packages)
         return RobotSource(path, where, packages, RobotSource(path, where).content())
     if hasattr(given, "read"):
         return _read(given, where, packages)

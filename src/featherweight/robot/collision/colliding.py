@@ -258,7 +258,7 @@ def with_obstacles(robot: R, obstacles: Annotated[Shape | Iterable[Shape], CHECK
     other = object.__new__(type(robot))
     vars(other).update({name: x for name, x in vars(robot).items() if name not in OF_SHAPES})
     other._take_model(model)
-    other._cache = {key: x for key, x in robot._cache.items() if key != KNOWN_QUERIES}
+    other._cache = robot._cache.without(KNOWN_QUERIES)
     return other
 
 

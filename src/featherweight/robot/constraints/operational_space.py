@@ -340,7 +340,7 @@ class OperationalSpace(SuggestsNames):
         dynamics = self.constrained_dynamics.alternatives["ltl"].program
         assert isinstance(dynamics, GuardedProgram)
         program = constrained_slopes(Constrained(self.robot, dynamics, target, self._rows.rows, kept, reduction), doc or "")
-        return CompiledFunction(program, self.robot._traced_execution, "forward" if reduction.dependent else "ltl")
+        return CompiledFunction(program, self.robot.execution_of(program), "forward" if reduction.dependent else "ltl")
 
     # stabilization of contacts
 
