@@ -94,7 +94,7 @@ def geared() -> fw.Robot:
 
 def test_large_robots_have_no_second_derivatives_and_say_so() -> None:
     robot = fw.build(chain(90))
-    with pytest.raises(ValueError, match="inverse_dynamics_second_derivatives is not defined: the first derivatives of chain_90 are"):
+    with pytest.raises(ValueError, match=r"inverse_dynamics_second_derivatives is not defined: the first .* of chain_90"):
         _ = robot.inverse_dynamics_second_derivatives
     with pytest.raises(ValueError, match="forward_dynamics_second_derivatives is not defined"):
         robot.forward_dynamics_second_derivatives(*state(robot, 0))

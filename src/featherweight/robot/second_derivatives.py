@@ -134,7 +134,7 @@ def _require_traced(robot: System, name: str) -> None:
     if inverse_dynamics_derivatives(robot).too_large:
         raise NotDefinedError(
             f"{name} is not defined: the first derivatives of {robot.name} are too large to be traced, and second "
-            "derivatives need their trace. Use finite differences of the first derivatives"
+            "derivatives need their trace. Use the Hessians, products of second derivatives with a vector"
         )
 
 
