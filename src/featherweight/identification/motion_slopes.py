@@ -183,10 +183,9 @@ def _late_dampers(
     M = np.asarray(sim.with_own_inertias(sim.robot.mass_matrix, before[0][some], which=some))
     first = a[some] + np.linalg.solve(M, (h * D * a[some])[..., None])[..., 0]
     Z = np.zeros((len(some), M.shape[1], len(x)))
+    add_inertial(some, Z, first)  # which subtracts
+    Z *= -1.0
     add_inertial(some, Z, a[some])
-    Z *= -1.0
-    add_inertial(some, Z, first)
-    Z *= -1.0
     unknowns.add_late_slopes(Z, first - a[some], h * a[some])
     Z[..., ~unknowns.as_forces] = 0.0
     return LateDampers(some, -Z, h * np.linalg.solve(M + h * np.diag(D), Z))

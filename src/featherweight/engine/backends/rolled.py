@@ -120,15 +120,20 @@ class RolledKernel:
 
 
 class Step(NamedTuple):
-    """A kernel, or a Jacobian by columns, with the arrays that it reads and writes."""
+    """A kernel, or a Jacobian by columns, with its function in Python and the arrays that it reads and writes."""
 
     kernel: RolledKernel | JacobianColumns
+    rows: Any
     arrays: tuple[int, ...]
+
+    @classmethod
+    def of(cls, kernel: RolledKernel | JacobianColumns, arrays: Sequence[int]) -> Step:
+        return cls(kernel, _ROWS(kernel.address), tuple(arrays))
 
     def run(self, places: Sequence[int], begin: int, stop: int) -> None:
         """Compute some states, for the addresses of all arrays. Raises MemoryError."""
         pointers = (ctypes.c_int64 * len(self.arrays))(*(places[k] for k in self.arrays))
-        if _ROWS(self.kernel.address)(self.kernel.words, pointers, begin, stop):
+        if self.rows(self.kernel.words, pointers, begin, stop):
             raise MemoryError("out of memory for the lists of a kernel")
 
 
@@ -149,10 +154,10 @@ class RolledProgram:
         if isinstance(program, WithoutLastResult):
             return self._steps_of(program.program, read, [*written, self._new(program.program.outputs[-1].shape)])
         if isinstance(program, KernelProgram):
-            return [Step(RolledKernel(program), (*read, *written))]
+            return [Step.of(RolledKernel(program), (*read, *written))]
         if isinstance(program, JacobianProgram):
             columns = JacobianColumns(program)
-            return [Step(columns, (*read, *written, *map(self._new, columns.between)))]
+            return [Step.of(columns, (*read, *written, *map(self._new, columns.between)))]
         known = {a.name: k for a, k in zip(program.inputs, read, strict=True)}
         steps: list[Step] = []
         if isinstance(program, FusedProgram):
