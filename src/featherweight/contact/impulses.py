@@ -52,6 +52,7 @@ from .rigid.newton import (
     CLOSE,
     LEAST,
     PATH_STEPS,
+    WITHOUT_TRIAL,
     NewtonWork,
     newton_work,
     project_all,
@@ -65,7 +66,7 @@ from .working_set import WorkingSet, begin_set, extend_set, give_back, list_chos
 FEWEST = 4  # number of contacts up to which there is no working set
 TURNS = 10  # greatest number of working sets before all contacts are used
 MANY, FAR = 40, 1e7  # number of contacts, and residual in tolerances, above which sweeps come first
-TRIAL = 11  # number of steps after which the first path ends if it is slow, for at most MANY contacts
+TRIALS = 3, 11  # numbers of steps after which the first and second path end if they are slow, for at most MANY contacts
 DIRECT = 2  # number of starts of interior points before the first round, for at most MANY contacts
 MOST_STARTS = len(STARTS)
 ROUNDS = 2 * MOST_STARTS  # number of rounds of sweeps and a path; every second one has interior points
@@ -199,10 +200,16 @@ def solve_alone(problem: Problem, f: Vector, tolerance: float, rounds: int, work
     few = len(problem.mu) <= MANY
     if not few and write_residual(problem, f, newton) > FAR * tolerance:
         sweep(problem, f, SWEEPS, newton)
-    residual, steps = solve_along_path(problem, f, tolerance, PATH_STEPS, newton, TRIAL if few else PATH_STEPS)
+    residual, steps = solve_along_path(problem, f, tolerance, PATH_STEPS, newton, TRIALS[0] if few else WITHOUT_TRIAL)
+    copy_numbers(newton.last, current)
+    if few and residual > CLOSE * tolerance:
+        project_all(problem, current, newton.equations.P)
+        sweep(problem, current, SWEEPS, newton)
+        residual, more = follow_path(problem, current, f, residual, tolerance, PATH_STEPS, newton, TRIALS[1])
+        steps += more
+        copy_numbers(newton.last, current)
     direct = DIRECT if few and rounds == ROUNDS and problem.cones == COULOMB else 0
     inside = starts = 0
-    copy_numbers(newton.last, current)
     for count in range(direct + rounds):
         if tolerance < residual <= CLOSE * tolerance:
             residual, more = solve_by_newton(problem, f, tolerance, LAST_STEPS, LEAST, newton)
@@ -243,10 +250,17 @@ def solve_alone(problem: Problem, f: Vector, tolerance: float, rounds: int, work
 
 
 def follow_path(
-    problem: Problem, current: Vector, best: Vector, least: float, tolerance: float, most: int, newton: NewtonWork
+    problem: Problem,
+    current: Vector,
+    best: Vector,
+    least: float,
+    tolerance: float,
+    most: int,
+    newton: NewtonWork,
+    trial: int = WITHOUT_TRIAL,
 ) -> tuple[float, int]:
     """Follow a path from `current`; replace the impulses `best`, with residual `least`, by better ones that it meets."""
-    residual, steps = solve_along_path(problem, current, tolerance, most, newton)
+    residual, steps = solve_along_path(problem, current, tolerance, most, newton, trial)
     if not residual < least:
         return least, steps
     copy_numbers(current, best)

@@ -36,7 +36,7 @@ from ..factors.row_factor import NO_BRANCHES, FactorSizes, sum_of_squares
 from ..laws import Problem, project_contact
 
 PATH_STEPS = 14
-SLOW = 1e-2  # ratio of residuals above which a path is slow
+SLOW = 0.3  # ratio of residuals above which a path is slow
 WITHOUT_TRIAL = 1 << 30
 ALONG_PATH = 1e-7  # proximal term of steps along a path
 CLOSE = 1e3  # residual, in tolerances, below which the next two proximal terms are used
