@@ -20,6 +20,7 @@ import numpy as np
 from ..array_types import Array, Integers, Matrix, Vector
 from ..contact.factors.branches import padded
 from ..engine.loops.kernels import CompiledLoop, Table, aligned_numbers, subtract_product
+from ..engine.threads import processors, share_out
 from ..model.model import MovingJoint
 from ..model.types import JointType
 from ..robot.robot import Robot
@@ -129,7 +130,7 @@ def _force_slopes(
     They are zero for unknowns that are no forces. `sim` has differentiated the steps.
     """
     robot, (n, nv), others = sim.robot, before[1].shape, np.flatnonzero(~unknowns.as_forces)
-    columns, none = np.setdiff1d(unknowns.inertial, others), np.zeros((0, nv, len(x)))
+    columns, none = _as_slice(np.setdiff1d(unknowns.inertial, others)), np.zeros((0, nv, len(x)))
     late = LateDampers(np.zeros(0, np.int64), none, none)
     if len(others) == len(x):
         return lambda some, F: F.fill(0.0), late
@@ -143,9 +144,9 @@ def _force_slopes(
     gains = [k for _, k in unknowns.gains if unknowns.as_forces[k]] if "control" in inputs else []
 
     def add_inertial(some: Any, F: Array, a: Matrix) -> None:
-        if len(columns):
+        if by_parameters.size:
             Y = np.asarray(robot.inverse_dynamics_regressor(before[0][some], before[1][some], a))
-            F[..., columns] -= _product(Y.reshape(-1, len(by_parameters)), by_parameters).reshape(*F.shape[:2], len(columns))
+            F[..., columns] -= _product(Y.reshape(-1, len(by_parameters)), by_parameters).reshape(*F.shape[:2], -1)
 
     def write(some: slice, F: Array) -> None:
         unknowns.write_force_slopes(F, x, u[some], a[some], dry[some], limits[some], compliance)
@@ -180,15 +181,29 @@ def _late_dampers(
     where G are the derivatives of joint forces at a', which would be all if f were constant.
     """
     (some, a), h, D = at, sim.dt, unknowns.damping(x)
-    M = np.asarray(sim.with_own_inertias(sim.robot.mass_matrix, before[0][some], which=some))
-    first = a[some] + np.linalg.solve(M, (h * D * a[some])[..., None])[..., 0]
-    Z = np.zeros((len(some), M.shape[1], len(x)))
-    add_inertial(some, Z, first)  # which subtracts
-    Z *= -1.0
-    add_inertial(some, Z, a[some])
-    unknowns.add_late_slopes(Z, first - a[some], h * a[some])
-    Z[..., ~unknowns.as_forces] = 0.0
-    return LateDampers(some, -Z, h * np.linalg.solve(M + h * np.diag(D), Z))
+    masses = np.asarray(sim.with_own_inertias(sim.robot.mass_matrix, before[0][some], which=some))
+    forces, ends = np.empty((2, len(some), sim.robot.nv, len(x)))
+
+    def piece(i: int, j: int) -> None:
+        own, M, Z, end = some[i:j], masses[i:j], forces[i:j], ends[i:j]
+        first = a[own] + np.linalg.solve(M, (h * D * a[own])[..., None])[..., 0]
+        end[:] = Z[:] = 0.0
+        add_inertial(own, Z, a[own])
+        add_inertial(own, end, first)  # which subtracts
+        Z -= end
+        unknowns.add_late_slopes(Z, first - a[own], h * a[own])
+        Z[..., ~unknowns.as_forces] = 0.0
+        end[:] = h * np.linalg.solve(M + h * np.diag(D), Z)
+        np.negative(Z, out=Z)
+
+    share_out(piece, len(some), processors())
+    return LateDampers(some, forces, ends)
+
+
+def _as_slice(numbers: Integers) -> slice | Integers:
+    """Return increasing numbers as a slice if they are consecutive: arrays with a slice are not copied."""
+    whole = len(numbers) and numbers[-1] - numbers[0] == len(numbers) - 1
+    return slice(numbers[0], numbers[-1] + 1) if whole else numbers
 
 
 def _product(A: Matrix, B: Matrix) -> Matrix:
@@ -276,7 +291,8 @@ class MotionSlopes:
         """
         steps, rows, _ = self._factors.shape
         s, some = self._made.shape[1], slice(window * steps, (window + 1) * steps)
-        self._made[:] = 0.0
+        self._made[1:, s - rows :] = 0.0
+        self._made[0] = 0.0
         self._made[0, :, :s] = np.eye(s)
         if len(slopes.others):
             self._made[1:, s - rows :, s + slopes.others] = slopes.D[some]

@@ -78,6 +78,17 @@ class Inputs(NamedTuple):
 NO_INPUTS = Inputs()
 
 
+def completed(work: Callable[[], object]) -> None:
+    """Do work that may begin again at any point, however often Ctrl-C strikes."""
+    done = False
+    while not done:
+        try:
+            work()
+            done = True
+        except KeyboardInterrupt:
+            pass
+
+
 class Fleet:
     """States q (robots, nq) and v (robots, nv), with compiled steps.
 
@@ -169,27 +180,34 @@ class Fleet:
         before, single = vars(self).copy(), q.ndim == 1
         q, v = np.atleast_2d(q), np.atleast_2d(v)
         robots = len(q)
-        kept = self.backup() if "arrays" in before else None
-        enabled_before = enabled.copy() if drawn else enabled
+        same = "arrays" in before and robots == len(self.q)
+        kept, enabled_before = (self.backup(), enabled.copy()) if same and drawn else (None, enabled)
         try:
-            if not kept or robots != len(self.q):
+            if not same:
                 self._use(self.layout.block(robots), robots)
-            self._show(single)
-            self.block.fill(0.0)
-            self.start, self.failed, states = (q.copy(), v.copy()), np.zeros(robots, bool), self.arrays.states
-            states.q[:], states.v[:], states.set_time[:], states.deepest[:] = q, v, time, self.model.deepest_start
-            self._forget_before()
-            self._started = False
+            self._restart(q, v, time, single)
             if drawn:
                 enabled[:] = self._enabled
                 self.contacts.leave_out(*self.look())
         except BaseException:
+            if same and not drawn:  # interrupted: what is begun ends, because nothing keeps the states before
+                completed(lambda: self._restart(q, v, time, single))
+                raise
             vars(self).update(before | {"_ready": False})
             self._tables.clear()  # which may be for more contacts
             enabled[:] = enabled_before
             if kept:
                 self.restore(kept)
             raise
+
+    def _restart(self, q: Matrix, v: Matrix, time: float, single: bool) -> None:
+        """Write states at the start of the simulation of as many robots."""
+        self._show(single)
+        self.start, self.failed, states = (q.copy(), v.copy()), np.zeros(len(q), bool), self.arrays.states
+        self.block.fill(0.0)
+        states.q[:], states.v[:], states.set_time[:], states.deepest[:] = q, v, time, self.model.deepest_start
+        self._forget_before()
+        self._started = False
 
     def reset_as_usual(self, q: Any, v: Any, time: float) -> bool:
         """Reset the only robot, in little time, to a state (nq,) and (nv,) of any types; return whether this was possible.
@@ -645,14 +663,12 @@ class Fleet:
     def restore(self, backup: tuple[State, Array]) -> None:
         """Return to the state of a backup, however often Ctrl-C strikes; there may be a larger capacity for contacts now."""
         state, failed = backup
-        restored = False
-        while not restored:
-            try:
-                self.block[:] = state.with_capacity(self.capacity).block
-                self.failed[:] = failed
-                restored = True
-            except KeyboardInterrupt:
-                pass
+
+        def write() -> None:
+            self.block[:] = state.with_capacity(self.capacity).block
+            self.failed[:] = failed
+
+        completed(write)
 
     def state(self, history: SensorHistory | None = None) -> State:
         return State(
