@@ -29,9 +29,9 @@ from .gauss_newton import (
     used_freedoms,
     weighted,
 )
-from .logs import CheckedLog, Log, Placed, Source, Windows, checked_log, some_windows, source_of, windows_of
+from .logs import POSITIONS, CheckedLog, Log, Placed, Source, Windows, checked_log, some_windows, source_of, windows_of
 from .shooting import Grams, Motion, Shooting, Starts
-from .unknowns import WEAK, Parameter, Unknowns
+from .unknowns import FRICTION, SOLIMP, SOLREF, WEAK, Parameter, Unknowns
 
 LAWS = SQUARES, HUBER, STUDENT = "squares", "huber", "student"
 ERRORS = ROBUST, NOISE = "robust", "noise"
@@ -44,9 +44,10 @@ NEARLY = 1e-3  # decrease relative to the objective at the last step
 RISE = 1.1  # factor of the loss of a window above which its start moves less
 SHORTER_STEPS = 1e-1, 1e1, 1e3  # damping of such starts
 POOR = 1.3  # loss of a window for each measurement, relative to the median of all windows
-ROUGH = 0.1  # decrease relative to the objective, at which a first fit with short windows has converged
+ROUGH, ROUGH_IN_CONTACT = 0.1, 3e-3  # decrease relative to the objective, at which a first fit has converged
 FEW, FOR_EACH = 60, 100  # least number of such windows, and of measurements for each unknown
 MANY = 3  # times as many windows have a fit of some of them first
+MULTIPLES = 1.0, 0.25, 0.5, 0.7, 1.4, 2.0, 4.0  # of friction, of which the best is the first guess
 SHORTER = 5  # windows of the first fit are shorter by this factor
 SMALL_CHANGE = 1e-2  # of the noise, relative
 LEAST_NOISE = 1e-9  # relative to the range of a component
@@ -167,6 +168,14 @@ class _Terms(NamedTuple):
     least: dict[str, Vector]  # noise that is not zero
 
 
+class _Stage(NamedTuple):
+    """A fit with some windows. Rough ones end early; coarse ones find friction only (see `Shooting`)."""
+
+    windows: Windows
+    rough: bool
+    coarse: bool = False
+
+
 class _Problem(NamedTuple):
     shooting: Shooting
     terms: _Terms
@@ -222,12 +231,12 @@ def fit(
     )  # fmt: skip
     x, total = unknowns.field("initial"), 0
     stages = _stages(read, round(window / sim.dt), 2 * sim.robot.nv, len(unknowns))
-    for windows in stages:
-        problem = _Problem(Shooting(unknowns, read, sources, windows), terms)
-        offsets = {column: float(x[k]) for column, k in unknowns.offsets}
-        delays = {name: float(x[k]) for name, k in unknowns.delays.items()}
-        begun = first_states(problem.shooting.simulation(x), read, sources, windows, offsets, delays)
-        found = _minimized(problem, x, begun, iterations, rough=windows is not stages[-1])
+    for stage in _with_friction(stages, Shooting(unknowns, read, sources, stages[-1])):
+        shooting = Shooting(unknowns, read, sources, stage.windows, stage.coarse)
+        problem = _Problem(shooting, terms._replace(law=HUBER) if stage.coarse and law == SQUARES else terms)
+        begun = _begun(shooting, x)
+        x = _scanned(problem, x, begun) if stage.coarse else x
+        found = _minimized(problem, x, begun, iterations, stage.rough)
         x, total = found.point.x, total + found.iterations
     return _result(sim, problem, found._replace(iterations=total), errors)
 
@@ -248,6 +257,58 @@ def _stages(logs: Sequence[CheckedLog], steps: int, states: int, unknowns: int) 
         if free >= 2 * states * len(windows) and (windows is short or len(windows) >= MANY * few):
             stages.insert(0, some_windows(windows, max(1, len(windows) // few)))
     return stages
+
+
+def _with_friction(stages: Sequence[Windows], shooting: Shooting) -> list[_Stage]:
+    """Return the stages with the given windows; friction is fitted first, if poses are measured in contact.
+
+    Without the softness of contacts, short windows are left out then: they tell more of rocking than of friction.
+    """
+    whole, unknowns, x = stages[-1], shooting.unknowns, shooting.unknowns.field("initial")
+    measured = sum(s.columns.stop - s.columns.start for s in shooting.sources.values() if s.kind == POSITIONS)
+    found = [_Stage(windows, rough=windows is not whole) for windows in stages]
+    if not len(unknowns.of_kinds(FRICTION)) or measured < shooting.robot.nq or not shooting.touch(x, _begun(shooting, x)):
+        return found
+    few = some_windows(whole, max(1, len(whole) // FEW))
+    soft = len(unknowns.of_kinds(*SOLREF, *SOLIMP))
+    return [_Stage(few, rough=True, coarse=True), *(s for s in found if soft or s.windows.steps == whole.steps)]
+
+
+def _begun(shooting: Shooting, x: Vector) -> Starts:
+    """Return the first guess of starts, for unknowns x (p,)."""
+    unknowns = shooting.unknowns
+    offsets = {column: float(x[k]) for column, k in unknowns.offsets}
+    delays = {name: float(x[k]) for name, k in unknowns.delays.items()}
+    return first_states(shooting.simulation(x), shooting.logs, shooting.sources, shooting.windows, offsets, delays)
+
+
+def _scanned(problem: _Problem, x: Vector, starts: Starts) -> Vector:
+    """Return the unknowns with friction replaced by the best of its multiples.
+
+    Slopes do not tell of another state: the motion of a body that sticks does not depend on friction.
+    """
+    shooting, (lower, upper) = problem.shooting, problem.terms.bounds
+    places, best, least = shooting.places(x), x, np.inf
+    for k in shooting.unknowns.of_kinds(FRICTION).tolist():
+        for multiple in MULTIPLES:
+            trial = x.copy()
+            trial[k] = min(max(multiple * x[k], lower[k]), upper[k])
+            point = _Point(trial, starts, *shooting.predicted(trial, starts, places, x), places)
+            if not point.motion.failed.any() and (misfit := _misfit(problem, point)) < least:
+                best, least = trial, misfit
+        x = best
+    return x
+
+
+def _misfit(problem: _Problem, point: _Point) -> float:
+    """Return the negative logarithm of the likelihood of residuals for the noise that they show, without a constant."""
+    noise, total = _noise(problem, point, None), 0.0
+    for name, r in point.residuals.items():
+        if problem.terms.given[name] is None:
+            total += float(problem.shooting.measured(name, point.places[name]).sum(axis=(0, 1)) @ np.log(noise[name]))
+        else:
+            total += 0.5 * float(_loss(problem.terms.law, r / noise[name]).sum())
+    return total
 
 
 def _minimized(problem: _Problem, x: Vector, starts: Starts, iterations: int, rough: bool) -> _Found:
@@ -277,7 +338,7 @@ def _minimized(problem: _Problem, x: Vector, starts: Starts, iterations: int, ro
             if not trial.motion.failed.any() and _objective(problem, trial, noise) <= objective + 1e-9 * abs(objective):
                 found = trial
                 break
-            if _is_small(step, objective, len(x), rough):
+            if _is_small(problem, step, objective, rough):
                 break
             damping = max(10.0 * damping, FIRST_DAMPING)
         settled = all((np.abs(noise[n] - before[n]) <= SMALL_CHANGE * noise[n]).all() for n in noise)
@@ -287,7 +348,7 @@ def _minimized(problem: _Problem, x: Vector, starts: Starts, iterations: int, ro
                 point.places = shooting.places(point.x)
                 point.residuals, point.motion = shooting.predicted(point.x, point.starts, point.places, point.x)
         damping = 0.1 * damping if damping > 1e-12 else 0.0
-        small = _is_small(step, objective, len(x), rough)
+        small = _is_small(problem, step, objective, rough)
         near = not rough and step.deviations < SMALL_STEP * len(x)
         small, was_near = small or (near and was_near), near  # starts in contact may go on to move
         if small and (settled or rough):
@@ -358,11 +419,11 @@ def _trial(problem: _Problem, point: _Point, N: Normal, step: Step, noise: Mappi
     return trial
 
 
-def _is_small(step: Step, objective: float, unknowns: int, rough: bool) -> bool:
+def _is_small(problem: _Problem, step: Step, objective: float, rough: bool) -> bool:
     """Return whether a step is the last one of a fit."""
     if rough:
-        return step.decrease < ROUGH * objective
-    return step.decrease < NEARLY * objective and step.deviations < SMALL_STEP * unknowns
+        return step.decrease < (ROUGH_IN_CONTACT if problem.shooting.coarse else ROUGH) * objective
+    return step.decrease < NEARLY * objective and step.deviations < SMALL_STEP * len(step.unknowns)
 
 
 def _grams(problem: _Problem, point: _Point, noise: dict[str, Vector]) -> Grams:

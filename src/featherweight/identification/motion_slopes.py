@@ -31,6 +31,7 @@ from .unknowns import LATENCY, Unknowns
 
 DIFFERENCE = 1e-5  # of unknowns, relative to their scale
 AXES = {JointType.FLOATING: 3, JointType.PLANAR: 2}  # numbers of linear velocities
+MOST = 1e3  # slope of configurations by those at the start, above which a motion is chaotic, as that of a disc on its rim
 TURN = 1e-6  # [rad, m] difference of configurations
 ONE_THREAD = 250_000  # products of numbers up to which OpenBLAS multiplies on one thread: starting threads takes longer
 
@@ -287,7 +288,7 @@ class MotionSlopes:
     def of(self, slopes: StepSlopes, window: int) -> Array:
         """Return slopes (steps + 1, 2 nv, columns) of the states by (start, unknowns), until the next call.
 
-        Columns after those are zero.
+        Columns after those are zero, and so are all slopes from where the motion is chaotic.
         """
         steps, rows, _ = self._factors.shape
         s, some = self._made.shape[1], slice(window * steps, (window + 1) * steps)
@@ -304,6 +305,9 @@ class MotionSlopes:
         self._made[1 + late.steps[first:stop] - some.start, s - nv :, s : s + p] += late.ends[first:stop]
         slopes.forces(some, self._forces)
         self._run(self._table.address)
+        turned = self._made[:, : s // 2, : s // 2]
+        if not np.abs(turned[-1]).max() < MOST:
+            self._made[int(np.argmin(np.abs(turned).max(axis=(1, 2)) < MOST)) :] = 0.0
         return self._made[..., : self._columns]
 
 

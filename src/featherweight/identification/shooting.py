@@ -24,9 +24,10 @@ from ..simulation.simulation import Simulation
 from ..simulation.step_failures import SimulationError
 from .logs import POSITIONS, VELOCITIES, CheckedLog, Placed, Source, Windows, placed, window_inputs
 from .motion_slopes import ONE_THREAD, MotionSlopes, StepSlopes, difference_of_joint, position_slopes, step_slopes
-from .unknowns import INPUTS, Unknowns
+from .unknowns import FRICTION, INPUTS, Unknowns
 
 DIFFERENCE = 1e-5  # step of differences, relative to the scale of an unknown; [rad, m] of positions at the start
+COARSE = 0.05  # the same of `coarse` fits
 OF_SPEEDS = 10.0  # of velocities at the start, relative to those of positions [1/s]
 BEYOND = 0.1  # [rad, m] of joint limits, in which starts may be
 MOST_SLOPES = 2_000_000  # greatest number of derivatives of steps that are kept at once
@@ -68,9 +69,17 @@ class Grams(NamedTuple):
 
 
 class Shooting:
-    """Predictions of the measurements in all windows."""
+    """Predictions of the measurements in all windows.
 
-    def __init__(self, unknowns: Unknowns, logs: Sequence[CheckedLog], sources: Mapping[str, Source], windows: Windows) -> None:
+    With `coarse`, only friction changes, and derivatives by it are large differences of whole motions. In contact, exact slopes
+    of a motion hold only nearby: a box rocks, and touches with other corners.
+    """
+
+    def __init__(
+        self, unknowns: Unknowns, logs: Sequence[CheckedLog], sources: Mapping[str, Source], windows: Windows,
+        coarse: bool = False,
+    ) -> None:  # fmt: skip
+        self.coarse = coarse
         self.unknowns, self.logs, self.sources, self.windows = unknowns, logs, sources, windows
         self.robot = unknowns.simulation.robot
         self.step = unknowns.simulation.dt
@@ -79,7 +88,7 @@ class Shooting:
         self._simulations: dict[int, Simulation] = {}
         self._varied: dict[int, Matrix] = {}  # unknowns (rows, p) of the robots of each simulation
         sim = unknowns.simulation
-        self.by_equations = sim.has_equations and not self.sensed and not sim.forces.states
+        self.by_equations = sim.has_equations and not self.sensed and not sim.forces.states and not coarse
         self._joints = {
             name: [
                 (j, slice(j.q_slice.start - s.columns.start, j.q_slice.stop - s.columns.start))
@@ -143,6 +152,13 @@ class Shooting:
             sim.vary(**self.unknowns.arguments_of(X, robots))
             self._varied[robots] = X.copy()
         return sim
+
+    def touch(self, x: Vector, starts: Starts) -> bool:
+        """Return whether bodies touch at any start of a window."""
+        sim = self._fleet(len(starts.q), x[None])
+        sim.reset(*starts)
+        sim.step(np.zeros(self.robot.nv))
+        return bool(np.any(sim.contact_forces))
 
     def simulation(self, x: Vector) -> Simulation:
         """Return a simulation of one robot with unknowns x (p,), where that of the unknowns is."""
@@ -236,16 +252,17 @@ class Shooting:
 
         Raises SimulationError if a window fails.
         """
-        nv, moves = self.robot.nv, self.unknowns.moves
+        nv, moves = self.robot.nv, self.unknowns.of_kinds(FRICTION) if self.coarse else self.unknowns.moves
         steps = self._differences(x)
         if self.by_equations:
             return self._grams_by_equations(x, motion, places, residuals, weights, steps)
-        rows = 1 + 2 * nv + len(moves)
+        small = np.repeat([DIFFERENCE, OF_SPEEDS * DIFFERENCE], 0 if self.coarse else nv)
+        free = len(small)
+        rows = 1 + free + len(moves)
         X = np.tile(x, (rows, 1))
-        X[1 + 2 * nv + np.arange(len(moves)), moves] += steps[moves]
-        small = np.repeat([DIFFERENCE, OF_SPEEDS * DIFFERENCE], nv)
+        X[1 + free + np.arange(len(moves)), moves] += steps[moves]
         tangent = np.zeros((rows, 2 * nv))
-        tangent[1 : 1 + 2 * nv] = np.diag(small)
+        tangent[1 : 1 + free, :free] = np.diag(small)
         sums: dict[str, list[Array]] = {name: [] for name in self.sources}
         counts: dict[str, list[Array]] = {name: [] for name in self.sources}
         chunks = self.chunks(rows)
@@ -262,12 +279,12 @@ class Shooting:
             for name in self.sources:
                 at = Placed(*(a[which] for a in places[name]))
                 r = self.residuals(name, at, motion, X, np.zeros(rows))
-                J = np.empty((many, *r.shape[2:], self.columns + 1))  # (W, n, k, m)
-                J[..., : 2 * nv] = np.moveaxis(r[:, :1] - r[:, 1 : 1 + 2 * nv], 1, -1) / small
-                of_motion = np.moveaxis(r[:, :1] - r[:, 1 + 2 * nv :], 1, -1) / steps[moves]
-                J[..., 2 * nv : -1] = 0.0
+                J = np.zeros((many, *r.shape[2:], self.columns + 1))  # (W, n, k, m)
+                J[..., :free] = np.moveaxis(r[:, :1] - r[:, 1 : 1 + free], 1, -1) / small
+                of_motion = np.moveaxis(r[:, :1] - r[:, 1 + free :], 1, -1) / steps[moves]
                 J[..., 2 * nv + moves] = of_motion
-                self._measured_columns(name, at, motion, x, steps, J)
+                if not self.coarse:
+                    self._measured_columns(name, at, motion, x, steps, J)
                 J[..., -1] = r[:, 0]
                 sums[name].append(_sums(name, J, weights))
                 counts[name].append(self.measured(name, at).sum(axis=1))
@@ -349,7 +366,7 @@ class Shooting:
 
     def _differences(self, x: Vector) -> Vector:
         """Return the differences (p,) of the unknowns."""
-        steps: Vector = DIFFERENCE * np.maximum(self.unknowns.field("scale"), np.abs(x))
+        steps: Vector = (COARSE if self.coarse else DIFFERENCE) * np.maximum(self.unknowns.field("scale"), np.abs(x))
         return np.where(x + steps > self.unknowns.field("upper"), -steps, steps)
 
     def _measured_columns(self, name: str, at: Placed, motion: Motion, x: Vector, steps: Vector, J: Array) -> None:

@@ -177,6 +177,10 @@ class Unknowns:
         """The numbers of the unknowns on which the motion depends."""
         return np.flatnonzero([u.moves for u in self.list])
 
+    def of_kinds(self, *kinds: str) -> Integers:
+        """Return the numbers of the unknowns of some kinds."""
+        return np.flatnonzero([u.kind in kinds for u in self.list])
+
     # binding of names
 
     def _add(self, x: Parameter) -> None:
@@ -477,7 +481,7 @@ class Unknowns:
     @property
     def inertial(self) -> Integers:
         """The numbers of the unknowns on which inertial parameters depend."""
-        return np.flatnonzero([u.kind in (*OF_BODIES, PAYLOAD) for u in self.list])
+        return self.of_kinds(*OF_BODIES, PAYLOAD)
 
     def inertial_slopes(self, x: Vector) -> Matrix:
         """Return the derivatives (10 nbodies, p) of inertial parameters at values (p,)."""
