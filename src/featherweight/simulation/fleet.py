@@ -33,7 +33,6 @@ from .robot_tables import StagesTable, new_stages, stages_table
 from .sensors.history import SensorHistory
 from .stage_records import (
     EVERY,
-    SINCE,
     UNTIL,
     WITH_CONTROL,
     WITH_FORCES,
@@ -311,7 +310,7 @@ class Fleet:
             FleetStates(
                 **(nothing | states), active=np.ones(robots, bool), taken=np.zeros(robots, np.int64),
                 status=np.zeros(robots, np.int64), culprit=np.zeros(robots, np.int64), symptoms=np.zeros((robots, 3)),
-                plan=np.array([1, 1, 0]), order=np.arange(robots),
+                plan=np.array([1, 1]), order=np.arange(robots),
                 energy=np.zeros(robots), block=block, kept_blocks=none,
             ),
             FleetInputs(
@@ -711,7 +710,7 @@ class Fleet:
         if in_vectors and stop == 0 and not self.arrays.contacts.counts.any():
             portion = 1  # which finds the contacts by which robots are grouped
         stop = min(stop + portion, steps)
-        states.plan[SINCE], states.plan[UNTIL] = since, stop
+        states.plan[UNTIL] = stop
         if self.on_failure == "reset":
             states.active.fill(True)
         else:
@@ -778,7 +777,8 @@ class Fleet:
                 states.taken[i] += 1
                 states.steps[i] += 1
                 self._keep(i, stopped=False)
-            self._work(RUN, i, i + 1)
+            if states.taken[i] < steps:
+                self._work(RUN, i, i + 1)
 
     def _failure(self, i: int) -> SimulationError:
         x = self.arrays.states

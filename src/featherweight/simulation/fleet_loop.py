@@ -13,7 +13,6 @@ from .stage_records import (
     FOUND,
     INEXACT,
     RESULT,
-    SINCE,
     SOLVED,
     UNTIL,
     WITH_CONTROL,
@@ -55,40 +54,12 @@ def run_vectors(one: RobotStages, many: FleetArrays, first: int, stop: int) -> i
     while begin < stop:
         place = begin + lane()
         if place < stop:
-            done += run_together(one, many, many.states.order[place])
+            done += run(one, many, many.states.order[place])
         begin += lanes()
     return done
 
 
 SEVERAL = 4  # steps of one robot in a row from which gaps of its shapes are remembered without memory for each robot
-
-
-def run_together(one: RobotStages, many: FleetArrays, i: int) -> int:
-    """Take the steps of robot i, which has taken as many as all others.
-
-    Return 1 on success; otherwise the robot is unchanged.
-    """
-    states = many.states
-    load_robot(one, many, i)
-    fine, inexact, first = True, 0, states.plan[SINCE]
-    load_gaps(one, many, i, states.plan[UNTIL] - first)
-    for k in range(first, states.plan[UNTIL]):
-        if k + 1 == states.plan[UNTIL]:
-            remember(one, many, i, k)
-        status = take_step_of(one, many, i, k)
-        fine = fine and status == TAKEN
-        inexact += 1 if one.touching.report[INEXACT] > 0.0 else 0
-        keep(many, i, k + 1, one.state.q, one.state.v)
-    if not fine:
-        return 0
-    if first < states.plan[UNTIL]:
-        store_contacts(one, many, i)
-    states.inexact[i] += inexact
-    states.steps[i] += states.plan[UNTIL] - first
-    states.taken[i], states.status[i] = states.plan[UNTIL], TAKEN
-    store_robot(one, many, i)
-    store_gaps(one, many, i)
-    return 1
 
 
 def run(one: RobotStages, many: FleetArrays, i: int) -> int:
