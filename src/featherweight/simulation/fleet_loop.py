@@ -8,18 +8,7 @@ from ..contact.contact_solver import forget_forces, keep_force
 from ..engine.loops.kernels import CompiledLoop, call_machine, lane, lanes
 from .robot_stages import all_finite, clear_impulses, find_touching, solve_in_lane
 from .smooth_motion import clear, clear_rows, copy, copy_rows, energies
-from .stage_records import (
-    EVERY,
-    FOUND,
-    INEXACT,
-    RESULT,
-    SOLVED,
-    UNTIL,
-    WITH_CONTROL,
-    WITH_FORCES,
-    FleetArrays,
-    RobotStages,
-)
+from .stage_records import EVERY, FOUND, INEXACT, RESULT, SOLVED, UNTIL, WITH_CONTROL, WITH_FORCES, FleetArrays, RobotStages
 from .step import take_step, try_step
 from .step_failures import note_failure
 from .step_status import NO_CONTROL, NO_FORCE, TAKEN, TOO_MANY_CONTACTS

@@ -401,11 +401,7 @@ def _contact_functions(model: StepModel, stage: ContactStage, s: RobotStages) ->
         "placement": (stage.body_placements, q, k.placement),
         "velocity": (stage.body_velocities, q, s.step.free, k.velocity),
         "velocity_before": (stage.body_velocities if stage.looks_back else None, q, v, k.velocity_before),
-        "body_delassus": (
-            None if inertia.by_sets or in_passes else inertia.function_of_bodies,
-            q,
-            t.inertia.of_bodies.G,
-        ),
+        "body_delassus": (None if inertia.by_sets or in_passes else inertia.function_of_bodies, q, t.inertia.of_bodies.G),
         "delassus_with_rows": (None if in_passes else inertia.function_of_all, q, t.inertia.with_rows.G),
         "jacobian": (inertia.jacobian_function if bodies and by_inverse else None, q, factors.J),
         "inverse_factor": (inverse, q, factors.C),

@@ -510,10 +510,7 @@ class Simulation(SuggestsNames):
 
     @exclusive
     def derivatives(
-        self,
-        tau: ArrayLike | None = None,
-        control: ArrayLike | None = None,
-        external_forces: ArrayLike | None = None,
+        self, tau: ArrayLike | None = None, control: ArrayLike | None = None, external_forces: ArrayLike | None = None
     ) -> StepDerivatives:
         """Return the Jacobians of the step that `step` would take from the current state, without taking it.
 
