@@ -17,6 +17,7 @@ import featherweight as fw
 from featherweight.engine.backends.llvm.jit import host
 from featherweight.identification import random_parameters
 from featherweight.simulation import fleet_vectors
+from featherweight.simulation.fleet import Fleet
 from featherweight.simulation.fleet_vectors import FleetVectors
 from simulation.scenes import corners, free_bodies, pendulum, solid_box
 
@@ -251,6 +252,31 @@ def test_robots_that_fail(on_failure: str) -> None:
 
     sim = require_equal(make, 60)
     assert sim.failed.any() and not sim.failed.all()
+
+
+@pytest.mark.parametrize("on_failure", ["raise", "stop", "reset"])
+def test_a_step_that_fails_in_a_vector_is_taken_once(on_failure: str) -> None:
+    """Check that the vectors tell why robots failed, and that no other call takes the step."""
+    fast = np.arange(ROBOTS) % 5 == 2
+    sim = boxes(on_failure=on_failure, threads=1)
+    with vectors(True) as taken:
+        sim.step()
+        wait_for_compilation()
+        sim.v = np.where(fast[:, None], 1e6, 0.0) * np.eye(6)[0]
+        before, steps = sim.state, sim.steps
+        with patch.object(Fleet, "_work", side_effect=AssertionError("steps without vectors")):
+            if on_failure == "raise":
+                with pytest.raises(fw.SimulationError, match=f"robot 2 of {ROBOTS}: .* moves by 800 "):
+                    sim.step()
+            else:
+                sim.step()
+        assert len(taken) == 1
+    if on_failure == "raise":
+        assert sim.state == before
+    else:
+        np.testing.assert_array_equal(sim.failed, fast)
+        assert sim.steps == steps + 1 and (sim.q[~fast, 2] < before.q[~fast, 2]).all()
+        np.testing.assert_array_equal(sim.v[fast], before.v[fast] if on_failure == "stop" else 0.0)
 
 
 def interrupt(_: threading.Thread) -> None:

@@ -88,10 +88,8 @@ class ArrayAccess:
 
     def give(self, tau: Any, control: Any, external: Any) -> bool:
         """Write the inputs of the next step, None for none; return False for shapes and types that need a conversion."""
-        if self._write(tau, control, external):
-            return True
-        of_tau, of_control, of_external = self.inputs
-        return self._write(converted(of_tau, tau), converted(of_control, control), converted(of_external, external))
+        given = tau, control, external
+        return self._write(*given) or self._write(*map(converted, self.inputs, given))
 
     @cached_property
     def inputs(self) -> tuple[Goal, ...]:

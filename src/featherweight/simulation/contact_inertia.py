@@ -16,16 +16,14 @@ chosen by size:
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..array_types import Array
 from ..contact.factors.branches import BranchPaths, branch_of_velocity, branches_of, columns_of_ancestors
-from ..engine.forks import new_lock
 from ..engine.function import CompiledFunction
 from ..robot.constraints.constraint import JacobianRows
 from ..robot.constraints.contact import BilateralContact
@@ -77,11 +75,10 @@ class ContactInertia:
 
     def _begin_without_sets(self) -> None:
         self._memory = threading.local()
-        self._lock = new_lock()
-        self._sets: OrderedDict[bytes, tuple[Callable[[Array], Array], Array]] = OrderedDict()
+        self._set = lru_cache(KEPT_SETS)(self._of_set)  # which threads share
 
     def __getstate__(self) -> dict[str, object]:
-        return {name: x for name, x in vars(self).items() if name not in ("_memory", "_lock", "_sets")}
+        return {name: x for name, x in vars(self).items() if name not in ("_memory", "_set")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -100,22 +97,19 @@ class ContactInertia:
 
     def of_set(self, q: Array, bodies: Array) -> tuple[Array, Array]:
         """Return G (m, m) of some bodies, by number, at q (nq,), and the first row of each body."""
-        key = bodies.tobytes()
-        with self._lock:  # threads share the sets
-            if key not in self._sets:
-                self._sets[key] = self._of_set([self.contacts[b] for b in bodies]), self._begin(bodies)
-                if len(self._sets) > KEPT_SETS:
-                    self._sets.popitem(last=False)
-            self._sets.move_to_end(key)
-            function, begin = self._sets[key]
+        function, begin = self._set(tuple(bodies.tolist()))
         return function(q[None])[0], begin
 
-    def _of_set(self, contacts: list[BilateralContact]) -> Callable[[Array], Array]:
+    def _of_set(self, bodies: tuple[int, ...]) -> tuple[Callable[[Array], Array], Array]:
+        """Return the function of G (batch, m, m) of some bodies, and the first row of each body."""
+        contacts = [self.contacts[b] for b in bodies]
+        sizes, begin = [c.size for c in contacts], np.zeros(len(self.contacts) + 1, np.int64)
+        begin[[*bodies, -1]] = np.cumsum([0, *sizes])
         if not isinstance(self.algorithm, str):
-            return partial(self.algorithm, contacts)
+            return partial(self.algorithm, contacts), begin
         rolled = Robot(self.robot.model, "rolled")  # a new robot, which does not cache sets that are dropped here
         function = rolled.delassus(contacts, self.algorithm)
-        return lambda q: function(q, out=self._memory_for(len(q), sum(c.size for c in contacts)))
+        return lambda q: function(q, out=self._memory_for(len(q), sum(sizes))), begin
 
     def _memory_for(self, batch: int, m: int) -> Array:
         """Return this thread's memory for G; allocating new memory takes longer than computing G."""
@@ -123,13 +117,6 @@ class ContactInertia:
         if numbers.size < batch * m * m:
             numbers = self._memory.numbers = np.empty(batch * m * m)
         return numbers[: batch * m * m].reshape(batch, m, m)
-
-    def _begin(self, bodies: Array) -> Array:
-        begin = np.zeros(len(self.contacts) + 1, np.int64)
-        sizes = [self.contacts[b].size for b in bodies]
-        begin[bodies] = np.cumsum([0, *sizes])[:-1]
-        begin[-1] = sum(sizes)
-        return begin
 
     @cached_property
     def in_blocks(self) -> bool:

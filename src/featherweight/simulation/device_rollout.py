@@ -152,7 +152,7 @@ class RolloutOnDevice:
 
         states = arrays.states._replace(
             q=dense("q", (robot.nq,), own=True),
-            plan=np.array([self.steps, self.every, 0]),
+            plan=np.array([self.steps, self.every]),
             **{
                 f"kept_{y.name}": there((count, *y.shape), address)
                 for y, (address, _) in zip(self.program.outputs, rows[len(given) :], strict=True)

@@ -22,7 +22,7 @@ from ..engine.progress import Progress
 from ..engine.threads import processors, share_out
 from ..model.model_sensors import OF_LAST_STEP
 from .arguments import of_robots
-from .array_access import ArrayAccess, ContactAccess, converted
+from .array_access import ArrayAccess, ContactAccess
 from .contact_arrays import ContactArrays, ContactsOfRobot, SpreadImpulses
 from .fleet_loop import ENERGY, LOOK, RUN, STEP, WORK_ON_ROBOTS
 from .fleet_vectors import STEPS as VECTOR_STEPS
@@ -33,7 +33,6 @@ from .robot_tables import StagesTable, new_stages, stages_table
 from .sensors.history import SensorHistory
 from .stage_records import (
     EVERY,
-    SINCE,
     UNTIL,
     WITH_CONTROL,
     WITH_FORCES,
@@ -329,7 +328,7 @@ class Fleet:
             FleetStates(
                 **(nothing | states), active=np.ones(robots, bool), taken=np.zeros(robots, np.int64),
                 status=np.zeros(robots, np.int64), culprit=np.zeros(robots, np.int64), symptoms=np.zeros((robots, 3)),
-                plan=np.array([1, 1, 0]), order=np.arange(robots),
+                plan=np.array([1, 1]), order=np.arange(robots),
                 energy=np.zeros(robots), block=block, kept_blocks=none,
             ),
             FleetInputs(
@@ -543,8 +542,6 @@ class Fleet:
         at_once = steps == 1 and self._ready and self._started and not self.first_inputs.looks
         if at_once and (external is None or self._external) and self._step_once:
             taken = self._step_once(tau, control, external)
-            if taken is None:
-                taken = self._step_once(*map(converted, self.access.inputs, (tau, control, external)))
         if taken is None:
             self._give(tau, control, external)
             if not (self._ready and self._started):
@@ -729,7 +726,7 @@ class Fleet:
         if in_vectors and stop == 0 and not self.arrays.contacts.counts.any():
             portion = 1  # which finds the contacts by which robots are grouped
         stop = min(stop + portion, steps)
-        states.plan[SINCE], states.plan[UNTIL] = since, stop
+        states.plan[UNTIL] = stop
         if self.on_failure == "reset":
             states.active.fill(True)
         else:
@@ -796,7 +793,8 @@ class Fleet:
                 states.taken[i] += 1
                 states.steps[i] += 1
                 self._keep(i, stopped=False)
-            self._work(RUN, i, i + 1)
+            if states.taken[i] < steps:
+                self._work(RUN, i, i + 1)
 
     def _failure(self, i: int) -> SimulationError:
         x = self.arrays.states

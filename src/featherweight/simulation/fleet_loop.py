@@ -8,19 +8,7 @@ from ..contact.contact_solver import forget_forces, keep_force
 from ..engine.loops.kernels import CompiledLoop, call_machine, lane, lanes
 from .robot_stages import all_finite, clear_impulses, find_touching, solve_in_lane
 from .smooth_motion import clear, clear_rows, copy, copy_rows, energies
-from .stage_records import (
-    EVERY,
-    FOUND,
-    INEXACT,
-    RESULT,
-    SINCE,
-    SOLVED,
-    UNTIL,
-    WITH_CONTROL,
-    WITH_FORCES,
-    FleetArrays,
-    RobotStages,
-)
+from .stage_records import EVERY, FOUND, INEXACT, RESULT, SOLVED, UNTIL, WITH_CONTROL, WITH_FORCES, FleetArrays, RobotStages
 from .step import take_step, try_step
 from .step_failures import note_failure
 from .step_status import NO_CONTROL, NO_FORCE, TAKEN, TOO_MANY_CONTACTS
@@ -55,40 +43,12 @@ def run_vectors(one: RobotStages, many: FleetArrays, first: int, stop: int) -> i
     while begin < stop:
         place = begin + lane()
         if place < stop:
-            done += run_together(one, many, many.states.order[place])
+            done += run(one, many, many.states.order[place])
         begin += lanes()
     return done
 
 
 SEVERAL = 4  # steps of one robot in a row from which gaps of its shapes are remembered without memory for each robot
-
-
-def run_together(one: RobotStages, many: FleetArrays, i: int) -> int:
-    """Take the steps of robot i, which has taken as many as all others.
-
-    Return 1 on success; otherwise the robot is unchanged.
-    """
-    states = many.states
-    load_robot(one, many, i)
-    fine, inexact, first = True, 0, states.plan[SINCE]
-    load_gaps(one, many, i, states.plan[UNTIL] - first)
-    for k in range(first, states.plan[UNTIL]):
-        if k + 1 == states.plan[UNTIL]:
-            remember(one, many, i, k)
-        status = take_step_of(one, many, i, k)
-        fine = fine and status == TAKEN
-        inexact += 1 if one.touching.report[INEXACT] > 0.0 else 0
-        keep(many, i, k + 1, one.state.q, one.state.v)
-    if not fine:
-        return 0
-    if first < states.plan[UNTIL]:
-        store_contacts(one, many, i)
-    states.inexact[i] += inexact
-    states.steps[i] += states.plan[UNTIL] - first
-    states.taken[i], states.status[i] = states.plan[UNTIL], TAKEN
-    store_robot(one, many, i)
-    store_gaps(one, many, i)
-    return 1
 
 
 def run(one: RobotStages, many: FleetArrays, i: int) -> int:
@@ -205,35 +165,36 @@ def load_robot(one: RobotStages, many: FleetArrays, i: int) -> None:
         keep_force(impulses, contacts.candidate[i, c], contacts.force[i, c], contacts.turn[i, c])
     copy(many.states.last_row[i], impulses.last_row)
     one.touching.deepest[0] = many.states.deepest[i]
-    if len(own.friction) > 0:
-        copy(own.friction[i], one.touching.model.friction)
-    if len(own.yielding) > 0:
-        copy_rows(own.yielding[i], one.touching.model.yielding)
-        copy_rows(own.yielding_rows[i], one.touching.model.yielding_rows)
-    if len(own.shapes) > 0:
-        copy_rows(own.shapes[i], one.touching.collisions.offset)
+    model, springs, inertias = one.touching.model, one.joints.springs, one.inertias
+    put_own(own.friction, i, model.friction)
+    put_own_rows(own.yielding, i, model.yielding)
+    put_own_rows(own.yielding_rows, i, model.yielding_rows)
+    put_own_rows(own.shapes, i, one.touching.collisions.offset)
     if len(own.sizes) > 0:
         resize_shapes(one.touching.scene, own.sizes[i], own.radii[i], one.touching.collisions)
-    if len(own.damping) > 0:
-        copy(own.damping[i], one.joints.springs.damping)
-    if len(own.stiffness) > 0:
-        copy(own.stiffness[i], one.joints.springs.stiffness)
-    if len(own.poly) > 0:
-        copy_rows(own.poly[i], one.joints.springs.poly)
-    if len(own.drives) > 0:
-        copy_rows(own.drives[i], one.joints.drives.values)
-    if len(own.lower) > 0:
-        copy(own.lower[i], one.touching.model.rows.lower)
-        copy(own.upper[i], one.touching.model.rows.upper)
-    if len(own.bound) > 0:
-        copy(own.bound[i], one.touching.model.rows.bound)
-    if len(own.parameters) > 0:
-        copy_rows(own.parameters[i], one.inertias.parameters)
-        copy(own.armature[i], one.inertias.base_armature)
-        copy(own.armature[i], one.inertias.armature)
-        copy(own.own_armature[i], one.inertias.own_armature)
-    if len(own.middle_armature) > 0:
-        copy(own.middle_armature[i], one.joints.middle_armature)
+    put_own(own.damping, i, springs.damping)
+    put_own(own.stiffness, i, springs.stiffness)
+    put_own_rows(own.poly, i, springs.poly)
+    put_own_rows(own.drives, i, one.joints.drives.values)
+    put_own(own.lower, i, model.rows.lower)
+    put_own(own.upper, i, model.rows.upper)
+    put_own(own.bound, i, model.rows.bound)
+    put_own_rows(own.parameters, i, inertias.parameters)
+    put_own(own.armature, i, inertias.base_armature)
+    put_own(own.armature, i, inertias.armature)
+    put_own(own.own_armature, i, inertias.own_armature)
+    put_own(own.middle_armature, i, one.joints.middle_armature)
+
+
+def put_own(own: Matrix, i: int, target: Vector) -> None:
+    """Copy the numbers of robot i if robots have their own."""
+    if len(own) > 0:
+        copy(own[i], target)
+
+
+def put_own_rows(own: Tensor, i: int, target: Matrix) -> None:
+    if len(own) > 0:
+        copy_rows(own[i], target)
 
 
 def put(one: RobotStages, many: FleetArrays, i: int) -> None:

@@ -24,13 +24,7 @@ from .forces.implicit_drives import has_implicit_drives
 from .forces.laws import BY_VELOCITY, drive_armature
 from .inverse_weights import weights_of_dofs
 from .scene import LEAST_FRICTION, ContactSphere, Ground, TouchingParts
-from .simulation_options import (
-    REFUSE,
-    ContactOptions,
-    JointOptions,
-    law_of,
-    shapes_have_something_to_touch,
-)
+from .simulation_options import REFUSE, ContactOptions, JointOptions, law_of, shapes_have_something_to_touch
 from .starts import NO_LIMITS, JointLimits, LimitsOfStarts
 from .step_model import StepModel
 

@@ -16,14 +16,7 @@ from ..contact.contact_model import ContactModel, pull_of
 from ..contact.contact_problem import ContactImpulses
 from ..contact.contact_solver import SolverReport, keep_forces, keep_impulses, resolve, resolve_in_passes
 from ..contact.impulses import greatest_of
-from ..contact.joint_rows import (
-    BEYOND,
-    any_active,
-    comes_back,
-    farthest_beyond,
-    write_row_gaps,
-    write_row_speeds,
-)  # fmt: skip
+from ..contact.joint_rows import BEYOND, any_active, comes_back, farthest_beyond, write_row_gaps, write_row_speeds
 from ..contact.laws import COULOMB, RETURN_SPEED, RIGID
 from ..contact.patches import PatchWork, copy_contact, move_behind, reduce_patches
 from ..engine.loops.kernels import CompiledLoop, call_machine, lanes

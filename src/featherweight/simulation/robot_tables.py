@@ -356,7 +356,8 @@ def _functions(model: StepModel, s: RobotStages, external: bool) -> dict[str, Ca
         weighing, carrying = (robot.with_weights_of(part(robot.model)) for part in (without_compensated, only_compensated))
     closing: Any = robot.step_functions.closing_step if model.looped else None
     names = [b.name for b in robot.bodies]
-    advance: Call = (None if smooth else robot.step_functions.advance, q, step.after, step.displacement, h, p.x, step.end)
+    going = None if smooth else robot.step_functions.advance
+    advance: Call = going, q, step.after, step.displacement, h, p.x, step.end
     if model.staged:
         advance = robot.step_functions.advance, q, s.rounds.rate, p.increment, np.array(0.0), p.x, v
     return {
@@ -367,15 +368,7 @@ def _functions(model: StepModel, s: RobotStages, external: bool) -> dict[str, Ca
         "free_velocity": (to_free, v, step.acceleration, h, step.free),
         "pushed_velocity": (None if smooth else robot.step_functions.free_velocity, v, step.pushed, h, step.after),
         "advance": advance,
-        "advance_straight": (
-            None if smooth else robot.step_functions.advance,
-            q,
-            step.after,
-            step.none,
-            h,
-            p.x,
-            step.straight_end,
-        ),
+        "advance_straight": (going, q, step.after, step.none, h, p.x, step.straight_end),
         "integrate": (robot.step_functions.integrate if smooth else None, q, p.increment, p.x),
         "closing": (closing, p.x, loops.closed, loops.residual, loops.margins, loops.singularity),
         "spanning": (robot.step_functions.spanning_map if robot.closed else None, p.x, p.S[: model.forces.joint_rows]),
@@ -401,11 +394,7 @@ def _contact_functions(model: StepModel, stage: ContactStage, s: RobotStages) ->
         "placement": (stage.body_placements, q, k.placement),
         "velocity": (stage.body_velocities, q, s.step.free, k.velocity),
         "velocity_before": (stage.body_velocities if stage.looks_back else None, q, v, k.velocity_before),
-        "body_delassus": (
-            None if inertia.by_sets or in_passes else inertia.function_of_bodies,
-            q,
-            t.inertia.of_bodies.G,
-        ),
+        "body_delassus": (None if inertia.by_sets or in_passes else inertia.function_of_bodies, q, t.inertia.of_bodies.G),
         "delassus_with_rows": (None if in_passes else inertia.function_of_all, q, t.inertia.with_rows.G),
         "jacobian": (inertia.jacobian_function if bodies and by_inverse else None, q, factors.J),
         "inverse_factor": (inverse, q, factors.C),

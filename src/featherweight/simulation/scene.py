@@ -45,10 +45,7 @@ class ContactSphere:
 
 @checked
 def ContactPoint(
-    frame: AnyFrame,
-    position: Point = (0.0, 0.0, 0.0),
-    friction: NonNegative | None = None,
-    restitution: Fraction | None = None,
+    frame: AnyFrame, position: Point = (0.0, 0.0, 0.0), friction: NonNegative | None = None, restitution: Fraction | None = None
 ) -> ContactSphere:
     """A point on a robot, at `position` [m] in a frame (a name or a `Frame`), that can touch the ground and spheres.
 

@@ -455,29 +455,22 @@ class Simulation(SuggestsNames):
             fleet = featherweight.Simulation(robot, q=np.tile(q, (3, 1)))
             fleet.vary(damping=np.array([0.5, 1.0, 2.0]))
         """
-        given = {
-            "friction": friction,
-            "solref": solref,
-            "solimp": solimp,
-            "dry_friction": dry_friction,
-            "damping": damping,
-            "stiffness": stiffness,
-            "limits": limits,
-            "gains": gains,
-        }
+        every = {
+            "parameters": parameters, "armature": armature, "shape_offsets": shape_offsets, "shape_sizes": shape_sizes,
+            "friction": friction, "solref": solref, "solimp": solimp, "dry_friction": dry_friction, "damping": damping,
+            "stiffness": stiffness, "limits": limits, "gains": gains,
+        }  # fmt: skip
+        given = {name: x for name, x in every.items() if x is not None}
         if parameters is not None and self.robot.model.weight_compensated:
             raise NotImplementedError(f"inertial parameters of {self.robot.name}, with gravity compensation, cannot vary")
-        varied = varied_arrays(self._fleet, given, parameters, armature, shape_offsets, shape_sizes)
-        every = {
-            "parameters": parameters, "armature": armature, "shape_offsets": shape_offsets, "shape_sizes": shape_sizes
-        }  # fmt: skip
+        varied = varied_arrays(self._fleet, given)
         copies: dict[int, Simulation] = vars(self).get("_copies", {})
         for kind, copied in list(copies.items()):
             if len(copied._fleet.q) != len(self._fleet.q):
                 del copies[kind]
         for moving in (self, *copies.values()):
             moving._fleet.vary(varied)
-            moving._varied = {name: np.array(x, float) for name, x in {**every, **given}.items() if x is not None}
+            moving._varied = {name: np.array(x, float) for name, x in given.items()}
 
     # moving
 
@@ -510,10 +503,7 @@ class Simulation(SuggestsNames):
 
     @exclusive
     def derivatives(
-        self,
-        tau: ArrayLike | None = None,
-        control: ArrayLike | None = None,
-        external_forces: ArrayLike | None = None,
+        self, tau: ArrayLike | None = None, control: ArrayLike | None = None, external_forces: ArrayLike | None = None
     ) -> StepDerivatives:
         """Return the Jacobians of the step that `step` would take from the current state, without taking it.
 

@@ -38,7 +38,7 @@ WITH_CONTROL, WITH_FORCES = range(2)  # `given`: whether there are controls, and
 FOUND, NEAR, SOLVED, RESULT, TURNING = range(5)  # `counts` of `TouchingRecord`
 RESIDUAL, ALLOWED, NEWTON_STEPS, INTERIOR_STEPS, PARTING, STORED, INEXACT = range(7)  # `report`, as in `SolverReport`
 KINETIC, POTENTIAL = range(2)  # `energy` of `StepArrays`
-UNTIL, EVERY, SINCE = range(3)  # `plan` of `FleetStates`
+UNTIL, EVERY = range(2)  # `plan` of `FleetStates`
 
 
 class RobotNumbers(NamedTuple):
@@ -292,7 +292,7 @@ class FleetStates(NamedTuple):
     status: Integers  # (robots,) reason why the next step failed, as in `step`
     culprit: Integers  # (robots,) number of the element that made it fail (see `note_failure`)
     symptoms: Matrix  # (robots, 3) numbers that say how
-    plan: Integers  # (3,) UNTIL which number steps are taken, SINCE which; EVERY which states are kept
+    plan: Integers  # (2,) UNTIL which number steps are taken; EVERY which states are kept
     kept_q: Tensor  # (robots, kept, nq)
     kept_v: Tensor  # (robots, kept, nv)
     last_row: Matrix  # (robots, joint rows) impulses of the last step

@@ -19,10 +19,7 @@ from .forces.laws import NO_ARMATURE
 from .simulation_options import PART, ContactOptions, law_of
 from .smooth_motion import middle_armature
 
-IMPLICIT = (
-    "implicit",
-    "implicitfast",
-)  # integrators of files by which drives and tendons damp at the end of a step
+IMPLICIT = ("implicit", "implicitfast")  # integrators of files by which drives and tendons damp at the end of a step
 WHOLE = 5.0  # total compilation time over that of planning the time step, or of comparing algorithms for contacts
 WITH_SOLVER = 8.0  # the same for robots with contacts or limits, whose solver is compiled apart
 

@@ -25,26 +25,20 @@ COMPLIANCE = {"solref": 2, "solimp": 5}  # numbers of each
 RESIZED = ShapeType.SPHERE, ShapeType.CAPSULE, ShapeType.CYLINDER, ShapeType.BOX, ShapeType.ELLIPSOID
 
 
-def varied_arrays(
-    fleet: Any, given: Mapping[str, ArrayLike | None], parameters: ArrayLike | None, armature: ArrayLike | None,
-    shape_offsets: ArrayLike | None, shape_sizes: ArrayLike | None,
-) -> dict[str, Array]:  # fmt: skip
-    """Return fields of `VariedArrays` for factors by name, inertial parameters, armatures, and offsets and sizes of shapes.
-
-    Raises as `Simulation.vary` does.
-    """
+def varied_arrays(fleet: Any, given: Mapping[str, ArrayLike]) -> dict[str, Array]:
+    """Return fields of `VariedArrays` for arguments of `Simulation.vary` by name. Raises as it does."""
     forces, contacts, robots = fleet.model.forces, fleet.contacts, len(fleet.q)
-    sizes = sizes_of_factors(forces)
-    factor = {name: _factors(name, x, robots, sizes[name], forces) for name, x in given.items() if x is not None}
+    sizes, inertias = sizes_of_factors(forces), {name: given[name] for name in ("parameters", "armature") if name in given}
+    factor = {name: _factors(name, given[name], robots, sizes[name], forces) for name in sizes if name in given}
     varied: dict[str, Array] = {}
     if "friction" in factor:
         varied["friction"] = factor["friction"] * contacts.model.friction
-    if shape_offsets is not None:
-        moved = _of_each("shape_offsets", shape_offsets, (len(fleet.model.robot.shapes), 3), robots)
+    if "shape_offsets" in given:
+        moved = _of_each("shape_offsets", given["shape_offsets"], (len(fleet.model.robot.shapes), 3), robots)
         parts = contacts.touching.shapes
         varied["shapes"] = np.where((parts >= 0)[:, None], moved[:, np.maximum(parts, 0)], 0.0)
-    if shape_sizes is not None:
-        varied |= _sizes(fleet, shape_sizes)
+    if "shape_sizes" in given:
+        varied |= _sizes(fleet, given["shape_sizes"])
     if "dry_friction" in factor:
         rows = contacts.rows
         rubs = rows.friction & (rows.holds == 0)
@@ -68,9 +62,9 @@ def varied_arrays(
     implicit = passive and fleet.model.integrator == "semi-implicit" and bool({"damping", "stiffness"} & set(varied))
     if len(fleet.model.middle_armature):
         implicit = bool({"damping", "stiffness", "drives"} & set(varied))
-    if parameters is not None or armature is not None or implicit:
-        varied |= _inertias(fleet, parameters, armature, varied)
-    varied |= _compliance(fleet, factor, parameters, armature)
+    if inertias or implicit:
+        varied |= _inertias(fleet, inertias, varied)
+    varied |= _compliance(fleet, factor, inertias)
     return {name: np.ascontiguousarray(x) for name, x in varied.items()}
 
 
@@ -134,21 +128,17 @@ def _bounds(rows: JointRows, factors: Array) -> Array:
     return bounds
 
 
-def _compliance(
-    fleet: Any, factor: Mapping[str, Array], parameters: ArrayLike | None, armature: ArrayLike | None
-) -> dict[str, Array]:
+def _compliance(fleet: Any, factor: Mapping[str, Array], given_inertias: Mapping[str, ArrayLike]) -> dict[str, Array]:
     """Return the numbers of compliant contacts and joint rows for factors of softness and for inertias, which scale them."""
-    compliance, robots, robot = fleet.contacts.compliance, len(fleet.q), fleet.model.robot
+    compliance, robots = fleet.contacts.compliance, len(fleet.q)
     given = {name: factor[name] for name in COMPLIANCE if name in factor}
     if compliance is None:
         if given:
             raise ValueError(f"vary: {next(iter(given))} needs compliant contacts, such as contact='compliant'")
         return {}
     inertias = None
-    if parameters is not None or armature is not None:
-        own = {"parameters": (parameters, robot.inertial_parameters), "armature": (armature, robot.armature)}
-        differ = any(x is not None and np.ndim(x) > nominal.ndim for x, nominal in own.values())
-        each = (_of_each(name, nominal if x is None else x, nominal.shape, robots) for name, (x, nominal) in own.items())
+    if given_inertias:
+        each, differ = _own_inertias(fleet, given_inertias)
         inertias = Inertias(*(x if differ else x[:1] for x in each))
     elif not given:
         return {}
@@ -162,15 +152,19 @@ def sizes_of_factors(forces: Any) -> dict[str, int]:
     return {"friction": 1, **COMPLIANCE, **dict.fromkeys(ROWS, n), "gains": len(forces.actuators)}
 
 
-def _inertias(
-    fleet: Any, parameters: ArrayLike | None, armature: ArrayLike | None, varied: Mapping[str, Array]
-) -> dict[str, Array]:
+def _own_inertias(fleet: Any, given: Mapping[str, ArrayLike]) -> tuple[tuple[Array, Array], bool]:
+    """Return inertial parameters and the joints' armatures of each robot, and whether these may differ."""
+    robot = fleet.model.robot
+    nominal = {"parameters": np.asarray(robot.inertial_parameters), "armature": robot.armature}
+    bodies, joints = (_of_each(name, given.get(name, x), x.shape, len(fleet.q)) for name, x in nominal.items())
+    return (bodies, joints), any(np.ndim(x) > nominal[name].ndim for name, x in given.items())
+
+
+def _inertias(fleet: Any, given: Mapping[str, ArrayLike], varied: Mapping[str, Array]) -> dict[str, Array]:
     """Return inertial parameters, the joints' own armatures, and those with stiffness and damping of the step."""
     model, robots = fleet.model, len(fleet.q)
     robot, forces, h = model.robot, model.forces, model.h
-    own = _of_each("armature", robot.armature if armature is None else armature, robot.armature.shape, robots)
-    nominal = np.asarray(robot.inertial_parameters)
-    bodies = _of_each("parameters", nominal if parameters is None else parameters, nominal.shape, robots)
+    (bodies, own), _ = _own_inertias(fleet, given)
     moving, more = own, {}
     rows = model.armature_rows()
     if len(model.middle_armature):

@@ -65,9 +65,24 @@ def test_a_writer_copies_arrays_that_fit_and_no_others() -> None:
         np.testing.assert_array_equal(many, rows)
     assert write(None, None) is True and not flag[0]
     assert not one.any() and many.any()
-    unfit = ([0.0, 1.0, 2.0], row.astype(np.float32), np.float64(1.0), np.array(1.0), np.arange(4.0))
+    unfit = ([0.0, 1.0, 2.0], row.astype(int), row.astype(">f8"), np.float64(1.0), np.array(1.0), np.arange(4.0))
     assert not any(write(x, None) for x in (*unfit, row[None, None], np.zeros((3, 3))))
     assert not write(row, rows[0]) and not write(row)
+
+
+@pytest.mark.usefixtures("known")
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_writer_copies_numbers_of_both_precisions_with_any_strides(dtype: Any) -> None:
+    goal, flag = np.zeros((2, 3, 4)), np.zeros(1, bool)
+    every = np.random.default_rng(0).standard_normal((8, 6, 9)).astype(dtype)
+    write = writer(Goal(goal, flag, True))
+    wide = every[:2, :3, :4], every[::4, ::-2, 1::2], every.T[::5, 3::-1, :8:2][:, [0, 1, 2]], every[:2, :3, :4].copy(order="F")
+    for x in (*wide, np.broadcast_to(every[0, 0, :4], (2, 3, 4))):
+        goal.fill(0.0)
+        assert write(x) is True
+        np.testing.assert_array_equal(goal, x)
+    empty = np.zeros((2, 0))
+    assert writer(Goal(empty, None, True))(empty[::-1].astype(dtype)) is True
 
 
 @pytest.mark.usefixtures("known")

@@ -21,7 +21,7 @@ from ..backends.llvm.jit import Code, compile_object, host, load_object
 from ..backends.llvm.python_objects import layouts_known
 from .machine_calls import CodeAddress, Kept, MachineCall, call_machine
 
-DOUBLE = np.dtype(np.float64)
+DOUBLE, SINGLE = np.dtype(np.float64), np.dtype(np.float32)
 
 
 def prepared_call(run: Any, *arguments: int, kept: object = None, brief: bool = False) -> Callable[[], int]:
@@ -81,7 +81,7 @@ class Goal(NamedTuple):
     of_robots: bool = False
 
     def written(self, x: Any) -> bool:
-        """Write an argument if it is None, or an array of doubles with the right shape; return whether this is so."""
+        """Write an argument if it is None, or an array of float64 or float32 with the right shape; return whether it was."""
         if self.given is not None:
             self.given[0] = x is not None
         if x is None:
@@ -89,7 +89,7 @@ class Goal(NamedTuple):
                 self.array.fill(0.0)
             return True
         shapes = {self.array.shape, self.array.shape[self.of_robots and len(self.array) == 1 :]}
-        if type(x) is not np.ndarray or x.dtype != DOUBLE or x.shape not in shapes:
+        if type(x) is not np.ndarray or x.dtype not in (DOUBLE, SINGLE) or x.shape not in shapes:
             return False
         self.array[...] = x
         return True
@@ -98,7 +98,7 @@ class Goal(NamedTuple):
 def writer(*goals: Goal) -> Callable[..., bool]:
     """Return a function of as many arguments, which copies them to the goals if it can do so at once.
 
-    It returns whether all arguments are contiguous arrays of doubles with the shapes of the goals, or None. None clears the
+    It returns whether all arguments are arrays of float64 or float32 with the shapes of the goals, or None. None clears the
     flag of a goal or, without a flag, writes zeros. Some goals may have been written if it returns False: convert the
     arguments, or raise an error.
     """

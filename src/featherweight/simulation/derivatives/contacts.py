@@ -46,12 +46,7 @@ from ...contact.contact_slopes import (
 )
 from ...contact.factors.branches import padded
 from ...contact.impulses import greatest_of
-from ...contact.rigid.answers import (
-    EDGE,
-    EDGE_OF_GAPS,
-    write_rigid_answer,
-    write_rigid_row,
-)
+from ...contact.rigid.answers import EDGE, EDGE_OF_GAPS, write_rigid_answer, write_rigid_row
 from ...engine.loops.kernels import call_machine, subtract_multiples, sum_of_products
 from ...model.tree import FLOATING, PLANAR
 from ..robot_stages import turns

@@ -16,17 +16,7 @@ import numpy as np
 from ...array_types import Vector
 from ..forces.implicit_drives import limited, write_driven
 from ..forces.laws import BY_POSITION, BY_VELOCITY, GAIN, GEAR, HIGH, LEAST_CONTROL, LOW, MOST_CONTROL
-from ..smooth_motion import (
-    STAGED,
-    add_springs,
-    be_at,
-    clear,
-    copy,
-    write_given,
-    write_row_velocity,
-    write_rows,
-    write_tau,
-)
+from ..smooth_motion import STAGED, add_springs, be_at, clear, copy, write_given, write_row_velocity, write_rows, write_tau
 from ..stage_records import WITH_CONTROL, RobotStages
 
 AT_A_LIMIT = 1e-9  # relative distance from a limit below which a force or control counts as at the limit

@@ -7,8 +7,8 @@ l' = V, linear velocities in the axes of the start. In the axes of a stage, with
     dx = (Eᵀ (dl + dx0 x l), J dw + Eᵀ dx0)    dv = Eᵀ dV + v x J dw    dV' = E (da + dr x v + r x dv + J dw x (a + r x v))
     w' = r + w x r / 2 + d w x (w x r)
 
-Products with a cotangent of the state after the step go back through the stages, from the last to the first, with vectors in
-place of these matrices.
+Products with a cotangent of the state after the step are products with these matrices: going back through the stages with
+vectors saves less than a third of the time, most of which belongs to the derivatives of the four accelerations.
 """
 
 from __future__ import annotations
@@ -17,26 +17,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...array_types import Matrix, Tensor, Vector
-from ...collision.triples import Triple, along, inner, outer, plus, times
+from ...array_types import Matrix, Vector
+from ...collision.triples import Triple, along, component, inner, outer, plus, times
 from ...contact.factors.branches import padded
 from ...engine.loops.kernels import CompiledLoop, Table, aligned_numbers, subtract_multiples, subtract_product
 from ...model.tree import FLOATING, PLANAR
 from ..contact_stage import ContactStage
 from ..fleet_loop import judge_inputs, load_inputs, load_robot, note_status
 from ..robot_tables import StagesTable
-from ..smooth_motion import (
-    RUNGE_KUTTA_ROUNDS,
-    clear,
-    copy,
-    runge_kutta_numbers,
-)
+from ..smooth_motion import RUNGE_KUTTA_ROUNDS, clear, copy, copy_rows, runge_kutta_numbers
 from ..stage_records import FleetArrays, RobotStages
 from ..step import accelerate_touching, go_straight, take_stage
 from ..step_model import StepModel
 from ..step_status import TAKEN
 from ..turns import (
     UNIT,
+    Columns,
     Turn,
     columns_of,
     crossed,
@@ -46,8 +42,8 @@ from ..turns import (
     turned_columns,
 )  # fmt: skip
 from .acceleration import write_acceleration_slopes
-from .after_step import OF_JOINT, put_block
-from .records import AccelerationSlopes, RobotSlopes, begin_doubtful, note_doubtful
+from .after_step import OF_JOINT
+from .records import AccelerationSlopes, RobotSlopes, begin_doubtful, multiply, note_doubtful
 from .semi_implicit import slopes_of
 
 
@@ -63,53 +59,19 @@ class RatePlaces(NamedTuple):
     rates: int  # sums of k over stages
     a: int  # of the acceleration, then linear in the axes of the start
     accelerations: int  # sums of a over stages
-    factors: int  # (n, 2 n) negative derivatives of the acceleration by x and v, or (n,) a negative cotangent of it
-    stages: int  # (stages, n, width) derivatives of the acceleration, with the places of `AccelerationSlopes`
-    pulled: int  # (1, width) product of a cotangent of the acceleration and these
+    factors: int  # (n, 2 n) negative derivatives of the acceleration by x and v
     joint: int  # rows of one joint
     size: int
 
 
-def rate_places(n: int, columns: int, width: int) -> RatePlaces:
+def rate_places(n: int, columns: int) -> RatePlaces:
     """Return the places of matrices of these sizes."""
     stride = padded(columns)
-    matrices = RatePlaces._fields[2:-5]
+    matrices = RatePlaces._fields[2:-3]
     at = {name: i * n * stride for i, name in enumerate(matrices)}
     factors = len(matrices) * n * stride
-    stages = factors + padded(2 * n * n)
-    pulled = stages + RUNGE_KUTTA_ROUNDS * n * width
-    joint = pulled + padded(width)
-    size = joint + OF_JOINT * stride
-    return RatePlaces(stride, columns, **at, factors=factors, stages=stages, pulled=pulled, joint=joint, size=size)
-
-
-class Turns(NamedTuple):
-    """Derivatives (stages * curved joints, 6, 6) of a stage's results for joints whose velocities do not commute.
-
-    V is the velocity with linear parts in the axes of the start.
-    """
-
-    acceleration_from_a: Tensor
-    acceleration_from_v: Tensor
-    acceleration_from_u: Tensor
-    v_from_V: Tensor
-    v_from_u: Tensor
-    k_from_V: Tensor
-    k_from_u: Tensor
-    x_from_u: Tensor
-    x_from_start: Tensor
-
-
-class Cotangents(NamedTuple):
-    """Cotangents (n,) of the quantities of a stage."""
-
-    x: Vector
-    v: Vector
-    u: Vector
-    k: Vector
-    a: Vector
-    rates: Vector
-    accelerations: Vector
+    joint = factors + padded(2 * n * n)
+    return RatePlaces(stride, columns, **at, factors=factors, joint=joint, size=joint + OF_JOINT * stride)
 
 
 class StagedSlopes(NamedTuple):
@@ -118,23 +80,19 @@ class StagedSlopes(NamedTuple):
     of: AccelerationSlopes
     numbers: Vector
     at: RatePlaces
-    turns: Turns
-    bars: Cotangents
+    ends: Matrix  # (2 n, stride) rates of configuration and velocity, finally after the step
     increment: Vector  # (n,) of the stage
     acceleration: Vector  # (n,) of the stage, with impulses
-    bar: Vector  # (6,) cotangent of a joint
 
 
 def staged_slopes_of(stages: StagesTable, model: StepModel, contacts: ContactStage) -> Table:
     """Return arrays for the derivatives of staged steps at the stages of one robot."""
     of, s = stages.made_once(slopes_of, model, contacts), stages.content
     n = len(s.state.v)
-    columns = 3 * n + len(s.state.act) + len(s.state.control)
-    at, curved = rate_places(n, columns, of.content.of.at.width), RUNGE_KUTTA_ROUNDS * len(s.joints.curved)
-    turns = Turns(*(np.zeros((curved, OF_JOINT, OF_JOINT)) for _ in Turns._fields))
-    bars = Cotangents(*(np.zeros(n) for _ in Cotangents._fields))
-    numbers, bar = aligned_numbers(at.size), np.zeros(OF_JOINT)
-    table = Table(StagedSlopes(of.content.of, numbers, at, turns, bars, np.zeros(n), np.zeros(n), bar))
+    at = rate_places(n, 3 * n + len(s.state.act) + len(s.state.control))
+    numbers = aligned_numbers(at.size)
+    ends = numbers[: 2 * n * at.stride].reshape(2 * n, at.stride)  # `x` and `v`
+    table = Table(StagedSlopes(of.content.of, numbers, at, ends, np.zeros(n), np.zeros(n)))
     table.kept = of
     return table
 
@@ -154,24 +112,23 @@ def differentiate_staged_robots(
         note_status(one, many, i, status)
         if status == TAKEN:
             if len(x.cotangents) > 0:
-                pull_back_stages(one, y, x.cotangents[i], x.products[i])
+                multiply(y.ends, x.cotangents[i], x.products[i])
             else:
-                write_staged_ends(y, x.ends[i])
+                copy_rows(y.ends, x.ends[i])
             done += 1
     return done
 
 
 def differentiate_stages(s: RobotStages, y: StagedSlopes, x: RobotSlopes, i: int) -> int:
     """Write the rates of the state after the step; return the status of the stage that fails, or `TAKEN`."""
-    r, state, whole, n, at = s.rounds, s.state, len(x.cotangents) == 0, len(y.increment), y.at
+    r, state = s.rounds, s.state
     copy(state.q, r.start_q)
     copy(state.v, r.start_v)
     copy(state.v, r.rate)
     clear(y.increment)
     clear(r.rates)
     clear(r.accelerations)
-    if whole:
-        begin_rates(y)
+    begin_rates(y)
     for k in range(RUNGE_KUTTA_ROUNDS):
         status = accelerate_touching(s)
         if status != TAKEN:
@@ -179,22 +136,15 @@ def differentiate_stages(s: RobotStages, y: StagedSlopes, x: RobotSlopes, i: int
         copy(s.step.pushed, y.acceleration)
         if write_acceleration_slopes(s, y.of) > 0:
             note_doubtful(s, y.of, x, i)
-        write_turns_of_acceleration(s, y, k)
-        if whole:
-            write_acceleration_rates(y)
-            fix_acceleration_rates(s, y, k)
-        else:
-            rates, size, stage = y.of.at.rates, n * y.of.at.width, at.stages + k * n * y.of.at.width
-            copy(y.of.numbers[rates : rates + size], y.numbers[stage : stage + size])
+        write_acceleration_rates(y)
+        fix_acceleration_rates(s, y)
         numbers = runge_kutta_numbers(s.numbers.step, k)
         take_stage(s, y.increment, y.acceleration, numbers)
         copy(y.increment, s.point.increment)
         status = go_straight(s)
         if status != TAKEN:
             return status
-        write_turns_of_state(s, y, k)
-        if whole:
-            take_stage_of_rates(s, y, numbers, k)
+        take_stage_of_rates(s, y, numbers)
     return TAKEN
 
 
@@ -206,13 +156,6 @@ def begin_rates(y: StagedSlopes) -> None:
         y.numbers[at.x + i * at.stride + i] = 1.0
         y.numbers[at.v + i * at.stride + n + i] = 1.0
         y.numbers[at.k + i * at.stride + n + i] = 1.0
-
-
-def row_of_rates(y: StagedSlopes, place: int, i: int) -> Vector:
-    """Return a row of a matrix."""
-    first = place + i * y.at.stride
-    row: Vector = y.numbers[first : first + y.at.columns]
-    return row
 
 
 def write_acceleration_rates(y: StagedSlopes) -> None:
@@ -232,57 +175,21 @@ def write_acceleration_rates(y: StagedSlopes) -> None:
             y.numbers[a + 3 * n + k] += x[row + 3 * of.stride + k]
 
 
-def row_of_part(kind: int, first: int, part: int) -> int:
-    """Return the row of a part (0 to 5, linear and angular) of the motion of a joint, or -1."""
+Place = tuple[int, int]
+"""Kind and first row of a joint."""
+
+LINEAR, ANGULAR, BY_ANGULAR = (0, 0), (3, 3), (0, 3)
+"""First rows and columns of parts of a matrix (6, 6); the last one is linear by angular."""
+
+
+def row_of_part(joint: Place, part: int) -> int:
+    """Return the row of a component (0 to 5, linear and angular) of the motion of a joint, or -1."""
+    kind, first = joint
     if kind == FLOATING:
         return first + part
     if kind == PLANAR:
         return first + part if part < 2 else first + 2 if part == 5 else -1
     return first + part - 3 if part >= 3 else -1
-
-
-def write_turns_of_acceleration(s: RobotStages, y: StagedSlopes, k: int) -> None:
-    """Write the derivatives of the acceleration, linear in the axes of the start, at stage k."""
-    joints, turns = s.joints.curved, y.turns
-    for joint in range(len(joints)):
-        at, kind, first = k * len(joints) + joint, joints[joint, 0], joints[joint, 1]
-        v, rate = joint_motion(kind, first, s.state.v), joint_motion(kind, first, y.acceleration)
-        turn = turn_of(joint_motion(kind, first, y.increment).angular)
-        w, a, b = turn.w, -turn.a, turn.b
-        moved = along(rate.linear, 1.0, outer(v.angular, v.linear))
-        put_block(columns_of(w, a, b), 0, 0, turns.acceleration_from_a[at])
-        put_block(UNIT, 3, 3, turns.acceleration_from_a[at])
-        put_block(turned_columns(w, a, b, crossed(v.angular, UNIT)), 0, 0, turns.acceleration_from_v[at])
-        put_block(turned_columns(w, a, b, crossed(times(-1.0, v.linear), UNIT)), 0, 3, turns.acceleration_from_v[at])
-        J = columns_of(w, turn.b, turn.c)
-        put_block(turned_columns(w, a, b, crossed(times(-1.0, moved), J)), 0, 3, turns.acceleration_from_u[at])
-
-
-def write_turns_of_state(s: RobotStages, y: StagedSlopes, k: int) -> None:
-    """Write the derivatives of the configuration and velocity after stage k."""
-    joints, turns = s.joints.curved, y.turns
-    for joint in range(len(joints)):
-        at, kind, first = k * len(joints) + joint, joints[joint, 0], joints[joint, 1]
-        u, v = joint_motion(kind, first, y.increment), joint_motion(kind, first, s.state.v)
-        turn = turn_of(u.angular)
-        back, J = columns_of(turn.w, turn.a, turn.b), columns_of(turn.w, turn.b, turn.c)
-        put_block(back, 0, 0, turns.v_from_V[at])
-        put_block(UNIT, 3, 3, turns.v_from_V[at])
-        put_block(crossed(v.linear, J), 0, 3, turns.v_from_u[at])
-        put_block(UNIT, 0, 0, turns.k_from_V[at])
-        put_block(columns_of(turn.w, -0.5, inverse_jacobian(turn).d), 3, 3, turns.k_from_V[at])
-        change = (
-            change_of_rate(turn, v.angular, UNIT[0]),
-            change_of_rate(turn, v.angular, UNIT[1]),
-            change_of_rate(turn, v.angular, UNIT[2]),
-        )
-        put_block(change, 3, 3, turns.k_from_u[at])
-        put_block(back, 0, 0, turns.x_from_u[at])
-        put_block(J, 3, 3, turns.x_from_u[at])
-        put_block(back, 0, 0, turns.x_from_start[at])
-        put_block(back, 3, 3, turns.x_from_start[at])
-        lever = crossed(times(-1.0, u.linear), UNIT)
-        put_block(turned_columns(turn.w, turn.a, turn.b, lever), 0, 3, turns.x_from_start[at])
 
 
 def change_of_rate(turn: Turn, r: Triple, e: Triple) -> Triple:
@@ -298,40 +205,60 @@ def begin_joint(y: StagedSlopes) -> None:
         y.numbers[y.at.joint + i] = 0.0
 
 
-def add_block(y: StagedSlopes, kind: int, first: int, block: Matrix, source: int) -> None:
-    """Add the product of a block and the joint's rows of a matrix to the rows of one joint."""
-    at, x = y.at, y.numbers
-    for i in range(OF_JOINT):
-        for e in range(OF_JOINT):
-            row = row_of_part(kind, first, e)
-            if row >= 0 and block[i, e] != 0.0:
-                subtract_multiples(x, at.joint + i * at.stride, source + row * at.stride, 0, at.stride, (-block[i, e],))
+def add_block(y: StagedSlopes, joint: Place, columns: Columns, parts: tuple[int, int], source: int) -> None:
+    """Add the product of a matrix (3, 3) and a part of the joint's rows of a matrix to a part of the rows of one joint."""
+    at, x, (a, b, c), (part, of) = y.at, y.numbers, columns, parts
+    for i in range(3):
+        factors = component(a, i), component(b, i), component(c, i)
+        for e in range(3):
+            row, factor = row_of_part(joint, of + e), component(factors, e)
+            if row >= 0 and factor != 0.0:
+                subtract_multiples(x, at.joint + (part + i) * at.stride, source + row * at.stride, 0, at.stride, (-factor,))
 
 
-def end_joint(y: StagedSlopes, kind: int, first: int, target: int) -> None:
+def add_start(y: StagedSlopes, joint: Place, columns: Columns, parts: tuple[int, int]) -> None:
+    """Add a matrix (3, 3) to the derivatives of a part of one joint by a part of its configuration at the start."""
+    at, (a, b, c), (part, of) = y.at, columns, parts
+    for i in range(3):
+        factors = component(a, i), component(b, i), component(c, i)
+        for e in range(3):
+            column = row_of_part(joint, of + e)
+            if column >= 0:
+                y.numbers[at.joint + (part + i) * at.stride + column] += component(factors, e)
+
+
+def end_joint(y: StagedSlopes, joint: Place, target: int) -> None:
     """Write the rows of one joint to those of a matrix."""
     at, x = y.at, y.numbers
     for i in range(OF_JOINT):
-        row = row_of_part(kind, first, i)
+        row = row_of_part(joint, i)
         if row >= 0:
             subtract_multiples(x, target + row * at.stride, at.joint + i * at.stride, 0, at.stride, (-1.0,), True)
 
 
-def fix_acceleration_rates(s: RobotStages, y: StagedSlopes, k: int) -> None:
-    """Replace the rates of the acceleration of stage k by rates with linear parts in the axes of the start."""
-    joints, t, at = s.joints.curved, y.turns, y.at
-    for joint in range(len(joints)):
-        of, kind, first = k * len(joints) + joint, joints[joint, 0], joints[joint, 1]
+def fix_acceleration_rates(s: RobotStages, y: StagedSlopes) -> None:
+    """Replace the rates of the acceleration of a stage by rates with linear parts in the axes of the start."""
+    joints, at = s.joints.curved, y.at
+    for k in range(len(joints)):
+        kind, first = joint = joints[k, 0], joints[k, 1]
+        v, rate = joint_motion(kind, first, s.state.v), joint_motion(kind, first, y.acceleration)
+        turn = turn_of(joint_motion(kind, first, y.increment).angular)
+        w, a, b = turn.w, -turn.a, turn.b
+        moved = along(rate.linear, 1.0, outer(v.angular, v.linear))
+        back = crossed(times(-1.0, v.linear), UNIT)
         begin_joint(y)
-        add_block(y, kind, first, t.acceleration_from_a[of], at.a)
-        add_block(y, kind, first, t.acceleration_from_v[of], at.v)
-        add_block(y, kind, first, t.acceleration_from_u[of], at.u)
-        end_joint(y, kind, first, at.a)
+        add_block(y, joint, columns_of(w, a, b), LINEAR, at.a)
+        add_block(y, joint, UNIT, ANGULAR, at.a)
+        add_block(y, joint, turned_columns(w, a, b, crossed(v.angular, UNIT)), LINEAR, at.v)
+        add_block(y, joint, turned_columns(w, a, b, back), BY_ANGULAR, at.v)
+        moving = crossed(times(-1.0, moved), columns_of(w, turn.b, turn.c))
+        add_block(y, joint, turned_columns(w, a, b, moving), BY_ANGULAR, at.u)
+        end_joint(y, joint, at.a)
 
 
-def take_stage_of_rates(s: RobotStages, y: StagedSlopes, numbers: tuple[float, float, float], k: int) -> None:
+def take_stage_of_rates(s: RobotStages, y: StagedSlopes, numbers: tuple[float, float, float]) -> None:
     """Move the rates of velocity, increment and sums by a stage, and write those of the state."""
-    at, n, x = y.at, len(y.increment), y.numbers
+    at, n, x, joints = y.at, len(y.increment), y.numbers, s.joints.curved
     step, of_sum, weight = numbers
     size = n * at.stride
     subtract_multiples(x, at.rates, at.k, 0, size, (-weight,))
@@ -344,119 +271,31 @@ def take_stage_of_rates(s: RobotStages, y: StagedSlopes, numbers: tuple[float, f
         x[at.k + i * at.stride + n + i] += 1.0
         x[at.v + i * at.stride + n + i] += 1.0
         x[at.x + i * at.stride + i] += 1.0
-    joints, t = s.joints.curved, y.turns
-    for joint in range(len(joints)):
-        of, kind, first = k * len(joints) + joint, joints[joint, 0], joints[joint, 1]
+    for k in range(len(joints)):
+        kind, first = joint = joints[k, 0], joints[k, 1]
+        u, v = joint_motion(kind, first, y.increment), joint_motion(kind, first, s.state.v)
+        turn = turn_of(u.angular)
+        back, J = columns_of(turn.w, turn.a, turn.b), columns_of(turn.w, turn.b, turn.c)
         begin_joint(y)
-        add_block(y, kind, first, t.v_from_V[of], at.k)
-        add_block(y, kind, first, t.v_from_u[of], at.u)
-        end_joint(y, kind, first, at.v)
+        add_block(y, joint, back, LINEAR, at.k)
+        add_block(y, joint, UNIT, ANGULAR, at.k)
+        add_block(y, joint, crossed(v.linear, J), BY_ANGULAR, at.u)
+        end_joint(y, joint, at.v)
         begin_joint(y)
-        add_block(y, kind, first, t.k_from_V[of], at.k)
-        add_block(y, kind, first, t.k_from_u[of], at.u)
-        end_joint(y, kind, first, at.k)
+        add_block(y, joint, UNIT, LINEAR, at.k)
+        add_block(y, joint, columns_of(turn.w, -0.5, inverse_jacobian(turn).d), ANGULAR, at.k)
+        r = v.angular
+        change = change_of_rate(turn, r, UNIT[0]), change_of_rate(turn, r, UNIT[1]), change_of_rate(turn, r, UNIT[2])
+        add_block(y, joint, change, ANGULAR, at.u)
+        end_joint(y, joint, at.k)
         begin_joint(y)
-        add_block(y, kind, first, t.x_from_u[of], at.u)
-        for i in range(OF_JOINT):
-            for e in range(OF_JOINT):
-                column = row_of_part(kind, first, e)
-                if column >= 0:
-                    x[at.joint + i * at.stride + column] += t.x_from_start[of, i, e]
-        end_joint(y, kind, first, at.x)
-
-
-def write_staged_ends(y: StagedSlopes, ends: Matrix) -> None:
-    """Write the derivatives of the state after the step."""
-    n, at = len(y.increment), y.at
-    for i in range(n):
-        copy(row_of_rates(y, at.x, i), ends[i])
-        copy(row_of_rates(y, at.v, i), ends[n + i])
-
-
-def pull_back_stages(s: RobotStages, y: StagedSlopes, cotangent: Vector, product: Vector) -> None:
-    """Write the product of a cotangent of the state after the step and its derivatives, from the last stage to the first."""
-    n, at, of, bars = len(y.increment), y.at, y.of.at, y.bars
-    clear(product)
-    clear(bars.u)
-    clear(bars.k)
-    clear(bars.rates)
-    clear(bars.accelerations)
-    copy(cotangent[:n], bars.x)
-    copy(cotangent[n:], bars.v)
-    for k in range(RUNGE_KUTTA_ROUNDS - 1, -1, -1):
-        pull_back_state(s, y, k, product)
-        step, of_sum, weight = runge_kutta_numbers(s.numbers.step, k)
-        for i in range(n):
-            product[n + i] += bars.k[i]
-            bars.accelerations[i] += of_sum * bars.k[i]
-            bars.rates[i] += of_sum * bars.u[i]
-            bars.a[i] = step * bars.k[i] + weight * bars.accelerations[i]
-            bars.k[i] = step * bars.u[i] + weight * bars.rates[i]
-        pull_back_acceleration(s, y, k)
-        for i in range(n):
-            y.numbers[at.factors + i] = -bars.a[i]
-        rows, sizes = at.stages + k * n * of.width, (1, of.width, n)
-        subtract_product(y.numbers, (at.pulled, of.width), (rows, of.width), (at.factors, 0, 1), sizes, True)
-        for i in range(n):
-            bars.x[i] = y.numbers[at.pulled + i]
-            bars.v[i] += y.numbers[at.pulled + of.stride + i]
-            product[2 * n + i] += y.numbers[at.pulled + 2 * of.stride + i]
-        for c in range(at.columns - 3 * n):
-            product[3 * n + c] += y.numbers[at.pulled + 3 * of.stride + c]
-    for i in range(n):
-        product[i] += bars.x[i]
-        product[n + i] += bars.v[i] + bars.k[i]
-
-
-def add_transposed(y: StagedSlopes, kind: int, first: int, block: Matrix, target: Vector) -> None:
-    """Add the product of a transposed block and the cotangent of a joint to the joint's part of a vector."""
-    for e in range(OF_JOINT):
-        row = row_of_part(kind, first, e)
-        if row >= 0:
-            for i in range(OF_JOINT):
-                target[row] += block[i, e] * y.bar[i]
-
-
-def take_bar(y: StagedSlopes, kind: int, first: int, source: Vector) -> None:
-    """Move the joint's part of a vector to the cotangent of a joint."""
-    for i in range(OF_JOINT):
-        row = row_of_part(kind, first, i)
-        y.bar[i] = source[row] if row >= 0 else 0.0
-        if row >= 0:
-            source[row] = 0.0
-
-
-def pull_back_state(s: RobotStages, y: StagedSlopes, k: int, product: Vector) -> None:
-    """Add cotangents of the increment, k and the configuration at the start, for those of the state after stage k."""
-    joints, bars, t = s.joints.curved, y.bars, y.turns
-    for joint in range(len(joints)):
-        of, kind, first = k * len(joints) + joint, joints[joint, 0], joints[joint, 1]
-        take_bar(y, kind, first, bars.k)
-        add_transposed(y, kind, first, t.k_from_V[of], bars.k)
-        add_transposed(y, kind, first, t.k_from_u[of], bars.u)
-        take_bar(y, kind, first, bars.v)
-        add_transposed(y, kind, first, t.v_from_V[of], bars.k)
-        add_transposed(y, kind, first, t.v_from_u[of], bars.u)
-        take_bar(y, kind, first, bars.x)
-        add_transposed(y, kind, first, t.x_from_u[of], bars.u)
-        add_transposed(y, kind, first, t.x_from_start[of], product)
-    for i in range(len(y.increment)):
-        bars.k[i] += bars.v[i]
-        bars.u[i] += bars.x[i]
-        product[i] += bars.x[i]
-
-
-def pull_back_acceleration(s: RobotStages, y: StagedSlopes, k: int) -> None:
-    """Write cotangents of the increment, velocity and acceleration of stage k, for those of k's acceleration."""
-    joints, bars, t = s.joints.curved, y.bars, y.turns
-    clear(bars.u)
-    clear(bars.v)
-    for joint in range(len(joints)):
-        of, kind, first = k * len(joints) + joint, joints[joint, 0], joints[joint, 1]
-        take_bar(y, kind, first, bars.a)
-        add_transposed(y, kind, first, t.acceleration_from_a[of], bars.a)
-        add_transposed(y, kind, first, t.acceleration_from_v[of], bars.v)
-        add_transposed(y, kind, first, t.acceleration_from_u[of], bars.u)
+        add_block(y, joint, back, LINEAR, at.u)
+        add_block(y, joint, J, ANGULAR, at.u)
+        add_start(y, joint, back, LINEAR)
+        add_start(y, joint, back, ANGULAR)
+        lever = turned_columns(turn.w, turn.a, turn.b, crossed(times(-1.0, u.linear), UNIT))
+        add_start(y, joint, lever, BY_ANGULAR)
+        end_joint(y, joint, at.x)
 
 
 DIFFERENTIATE_STAGES = CompiledLoop(differentiate_staged_robots, numbers=2, what="the derivatives of steps in stages")

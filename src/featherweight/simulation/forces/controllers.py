@@ -162,17 +162,8 @@ def _motor(m: DCMotor, s: Servo, step: float) -> list[float]:
     w, f, c = m.winding, m.lugre, m.cogging
     heat = (w.coefficient, w.reference - w.ambient, w.resistance, w.capacitance) if w else (0.0, 0.0, 1.0, 1.0)
     electric = (m.voltage, float(_is_controlled(s)), m.time_constant, m.current_rate_limit)
-    return [
-        m.resistance,
-        m.constant,
-        *heat[:2],
-        *electric,
-        *heat[2:],
-        *(f or (0.0,) * 5),
-        *_linear(s, m),
-        *(c or (0.0,) * 3),
-        _lag(m, step),
-    ]
+    bristles, ripple = f or (0.0,) * 5, c or (0.0,) * 3
+    return [m.resistance, m.constant, *heat[:2], *electric, *heat[2:], *bristles, *_linear(s, m), *ripple, _lag(m, step)]
 
 
 def _lag(m: DCMotor, step: float) -> float:

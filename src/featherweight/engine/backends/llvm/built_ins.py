@@ -103,7 +103,7 @@ def _number_of_loop(f: Function, table: str) -> str:
 
 
 def _write() -> Function:
-    """Copy arguments to goals; return whether all are contiguous arrays of doubles with the right shapes, or None.
+    """Copy arguments to goals; return whether all are arrays of float64 or float32 with the right shapes, or None.
 
     None writes zeros, or clears the goal's flag `given`, which arrays set.
     """
@@ -125,7 +125,7 @@ def _write_and_call() -> Function:
 
 def _write_goals(f: Function, table: str) -> None:
     """Copy arguments to the goals of a table; go to `refused` if an argument does not fit."""
-    ignored = f.slot("i8")
+    ignored, cursor = f.slot("i8"), (f.slot("i64"), f.slot("i64"))
     f.require(f.equal(f.load("i64", table), "%nargs"), "refused")
     with f.loop("%nargs") as k:
         goal, x = f.at("i64", table, f.add(f.mul(k, len(GOAL)), 1)), f.load("ptr", "%args", k)
@@ -135,16 +135,23 @@ def _write_goals(f: Function, table: str) -> None:
             with nothing:
                 f.clear_bytes(f.select(flagged, given, to, "ptr"), f.select(flagged, 1, bytes))
             with array:
-                _require_fit(f, goal, x)
-                f.copy_bytes(to, f.field("ptr", x, objects.DATA), bytes)
+                single = _require_fit(f, goal, x)
+                contiguous = has(f, f.field("i32", x, objects.FLAGS), objects.CONTIGUOUS)
+                with f.choice(f.both(contiguous, f.negation(single))) as (whole, apart):
+                    with whole:
+                        f.copy_bytes(to, f.field("ptr", x, objects.DATA), bytes)
+                    with apart:
+                        _copy_numbers(f, x, single, to, f.div(bytes, 8), cursor)
                 f.store("i8", 1, f.select(flagged, given, ignored, "ptr"))
 
 
-def _require_fit(f: Function, goal: str, x: str) -> None:
-    """Go to `other` unless an argument is an array of doubles with the shape of a goal."""
+def _require_fit(f: Function, goal: str, x: str) -> str:
+    """Go to `refused` unless an argument is an array of floats with the shape of a goal; return whether they are float32."""
     f.require(f.equal(f.field("ptr", x, objects.TYPE), interface(f, "array_class"), "ptr"), "refused")
-    f.require(f.equal(f.field("ptr", x, objects.DESCR), interface(f, "double"), "ptr"), "refused")
-    f.require(has(f, f.field("i32", x, objects.FLAGS), objects.CONTIGUOUS | objects.ALIGNED), "refused")
+    descr = f.field("ptr", x, objects.DESCR)
+    double, single = (f.equal(descr, interface(f, name), "ptr") for name in ("double", "single"))
+    f.require(f.either(double, single), "refused")
+    f.require(has(f, f.field("i32", x, objects.FLAGS), objects.ALIGNED), "refused")
     rank, robots, axes = _word(f, goal, GOAL, "rank"), _word(f, goal, GOAL, "robots"), f.field("i32", x, objects.NDIM)
     extra, dims = f.sub(f.cast("sext", "i32", axes, "i64"), rank), f.field("ptr", x, objects.DIMS)
     with f.choice(f.equal(extra, 0)) as (without, other):
@@ -156,6 +163,30 @@ def _require_fit(f: Function, goal: str, x: str) -> None:
     core = f.at("i64", goal, GOAL.index("dim0"))
     with f.loop(rank) as d:
         f.require(f.equal(f.load("i64", dims, f.add(extra, d)), f.load("i64", core, d)), "refused")
+    return single
+
+
+def _copy_numbers(f: Function, x: str, single: str, to: str, count: str, cursor: tuple[str, str]) -> None:
+    """Copy `count` numbers of an array with any strides; `cursor` is memory for what is left of an index, and an offset."""
+    dims, strides, data = (f.field("ptr", x, place) for place in (objects.DIMS, objects.STRIDES, objects.DATA))
+    axes, (left, offset) = f.cast("sext", "i32", f.field("i32", x, objects.NDIM), "i64"), cursor
+    with f.loop(count) as k:
+        f.store("i64", k, left)
+        f.store("i64", 0, offset)
+        with f.loop(axes) as outer:
+            d = f.sub(f.sub(axes, 1), outer)
+            index, length = f.load("i64", left), f.load("i64", dims, d)
+            before = f.div(index, length)
+            f.store("i64", before, left)
+            moved = f.mul(f.sub(index, f.mul(before, length)), f.load("i64", strides, d))
+            f.store("i64", f.add(f.load("i64", offset), moved), offset)
+        number = f.at("i8", data, f.load("i64", offset))
+        with f.choice(single) as (short, long):
+            with short:
+                widened, end = f.cast("fpext", "float", f.load("float", number), "double"), f.block
+            with long:
+                same, other_end = f.load("double", number), f.block
+        f.store("double", f.phi("double", (widened, end), (same, other_end)), to, k)
 
 
 def _rows(f: Function, result: str) -> str:

@@ -142,6 +142,7 @@ class Interfaces(NamedTuple):
     decrement: int  # Py_DecRef
     none: int
     double: int  # NumPy's float64
+    single: int  # NumPy's float32
     new_list: int  # PyList_New
     int_of_number: int  # PyLong_FromLongLong
     bool_of_number: int  # PyBool_FromLong
@@ -161,7 +162,7 @@ def interfaces() -> Interfaces:
         python("PyObject_Vectorcall"), python("PyEval_SaveThread"), python("PyEval_RestoreThread"),
         python("PyLong_AsDouble"), python("PyErr_Occurred"), python("PyErr_Clear"), python("PyErr_NoMemory"),
         python("PyType_GenericAlloc"),
-        python("Py_IncRef"), python("Py_DecRef"), id(None), id(np.dtype(np.float64)),
+        python("Py_IncRef"), python("Py_DecRef"), id(None), id(np.dtype(np.float64)), id(np.dtype(np.float32)),
         python("PyList_New"), python("PyLong_FromLongLong"), python("PyBool_FromLong"), python("PyThreadState_Get"),
     )  # fmt: skip
 
