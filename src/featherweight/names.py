@@ -214,7 +214,7 @@ def _plain(name: str) -> str:
     return name.replace("_", "").lower()
 
 
-def _names(table: Mapping[str, str]) -> dict[str, str]:
+def _names(table: Mapping[str, V]) -> dict[str, V]:
     """Return a table with a row for each name, from rows whose keys are several names."""
     return {name: here for names, here in table.items() for name in names.split()}
 
@@ -363,50 +363,32 @@ CALLED_HERE = _names(
 )
 """Names in other libraries, and the name here: the tables of docs/coming_from.md, whose cells a test compares with these."""
 
-KEYWORDS_HERE = {
-    "step": ("dt",),
-    "timestep": ("dt",),
-    "time_step": ("dt",),
-    "step_size": ("dt",),
-    "rate": ("frequency", "fps", "rate_limit"),
-    "hz": ("frequency",),
-    "T": ("duration",),
-    "time": ("duration",),
-    "floating": ('base="floating"',),
-    "floating_base": ('base="floating"',),
-    "free_flyer": ('base="floating"',),
-    "root_joint": ('base="floating"',),
-    "fixed_base": ('base="fixed"',),
-    "use_fixed_base": ('base="fixed"',),
-    "package_dirs": ("package_path",),
-    "mesh_dir": ("package_path",),
-    "torque": ("tau",),
-    "torques": ("tau",),
-    "ctrl": ("control",),
-    "qpos": ("q",),
-    "qvel": ("v",),
-    "dq": ("v",),
-    "qd": ("v",),
-    "qdd": ("a",),
-    "ddq": ("a",),
-    "qacc": ("a",),
-    "f_ext": ("external_forces",),
-    "fext": ("external_forces",),
-    "seed": ("rng",),
-    "random": ("rng",),
-    "random_state": ("rng",),
-    "generator": ("rng",),
-    "floor": ("ground",),
-    "home": ("q",),
-    "drives": ("actuators",),
-    "horizon": ("knots",),
-    "mu": ("friction",),
-    "friction": ("dry_friction", "joint_friction"),
-    "joint_friction": ("dry_friction",),
-    "frictionloss": ("dry_friction",),
-    "kp": ("stiffness",),
-    "kd": ("damping",),
-}
+KEYWORDS_HERE = _names(
+    {
+        "step timestep time_step step_size": ("dt",),
+        "rate": ("frequency", "fps", "rate_limit"),
+        "hz": ("frequency",),
+        "T time": ("duration",),
+        "floating floating_base free_flyer root_joint": ('base="floating"',),
+        "fixed_base use_fixed_base": ('base="fixed"',),
+        "package_dirs mesh_dir": ("package_path",),
+        "torque torques": ("tau",),
+        "ctrl": ("control",),
+        "qpos home": ("q",),
+        "qvel dq qd": ("v",),
+        "qdd ddq qacc": ("a",),
+        "f_ext fext": ("external_forces",),
+        "seed random random_state generator": ("rng",),
+        "floor": ("ground",),
+        "drives": ("actuators",),
+        "horizon": ("knots",),
+        "mu": ("friction",),
+        "friction": ("dry_friction", "joint_friction"),
+        "joint_friction frictionloss": ("dry_friction",),
+        "kp": ("stiffness",),
+        "kd": ("damping",),
+    }
+)
 """Words for arguments in other libraries, and ours, of which a function takes one."""
 
 _MANY = "q (robots, nq) makes many robots: Simulation(robot, q=np.tile(robot.start(), (64, 1)))"

@@ -16,6 +16,9 @@ A call with a frame alone returns the function, which is compiled once for it; a
     hand = robot.frame_jacobian("hand", "local")      J = hand(q)
     J = robot.frame_jacobian("hand", q, reference="local")
 
+Without a state, the reference and the other frame take the places of q and v. mypy does not see that an implementation accepts
+the parameters of such an overload.
+
 All functions raise ValueError for an unknown frame and for an unknown reference.
 """
 
@@ -63,12 +66,10 @@ class FrameKernel(NamedTuple):
 
 
 @overload
-def frame_placement(robot: System, frame: Frames, *, relative_to: AnyFrame | None = ...) -> CompiledFunction: ...
-@overload
-def frame_placement(robot: System, frame: Frames, relative_to: AnyFrame | None, /) -> CompiledFunction: ...
+def frame_placement(robot: System, frame: Frames, relative_to: AnyFrame | None = ...) -> CompiledFunction: ...
 @overload
 def frame_placement(robot: System, frame: Frames, q: Numbers, *, relative_to: AnyFrame | None = ...) -> Array: ...
-@knows_keywords
+@knows_keywords  # type: ignore[misc]
 def frame_placement(
     robot: System, frame: Frames, q: Numbers | AnyFrame | None = None, *, relative_to: AnyFrame | None = None
 ) -> Any:
@@ -88,15 +89,13 @@ def frame_placement(
 
 @overload
 def frame_jacobian(
-    robot: System, frame: Frames, *, reference: str = ..., relative_to: AnyFrame | None = ...
+    robot: System, frame: Frames, reference: str = ..., relative_to: AnyFrame | None = ...
 ) -> CompiledFunction: ...
-@overload
-def frame_jacobian(robot: System, frame: Frames, reference: str, /, relative_to: AnyFrame | None = ...) -> CompiledFunction: ...
 @overload
 def frame_jacobian(
     robot: System, frame: Frames, q: Numbers, *, reference: str = ..., relative_to: AnyFrame | None = ...
 ) -> Array: ...
-@knows_keywords
+@knows_keywords  # type: ignore[misc]
 def frame_jacobian(
     robot: System,
     frame: Frames,
@@ -119,19 +118,13 @@ def frame_jacobian(
 
 @overload
 def frame_jacobian_rate(
-    robot: System, frame: Frames, *, reference: str = ..., relative_to: AnyFrame | None = ...
+    robot: System, frame: Frames, reference: str = ..., relative_to: AnyFrame | None = ...
 ) -> CompiledFunction: ...
-@overload
-def frame_jacobian_rate(
-    robot: System, frame: Frames, reference: str, /, *, relative_to: AnyFrame | None = ...
-) -> CompiledFunction: ...
-@overload
-def frame_jacobian_rate(robot: System, frame: Frames, reference: str, relative_to: AnyFrame | None, /) -> CompiledFunction: ...
 @overload
 def frame_jacobian_rate(
     robot: System, frame: Frames, q: Numbers, v: Numbers, *, reference: str = ..., relative_to: AnyFrame | None = ...
 ) -> Array: ...
-@knows_keywords
+@knows_keywords  # type: ignore[misc]
 def frame_jacobian_rate(
     robot: System,
     frame: Frames,
@@ -153,19 +146,13 @@ def frame_jacobian_rate(
 
 @overload
 def frame_velocity(
-    robot: System, frame: Frames, *, reference: str = ..., relative_to: AnyFrame | None = ...
+    robot: System, frame: Frames, reference: str = ..., relative_to: AnyFrame | None = ...
 ) -> CompiledFunction: ...
-@overload
-def frame_velocity(
-    robot: System, frame: Frames, reference: str, /, *, relative_to: AnyFrame | None = ...
-) -> CompiledFunction: ...
-@overload
-def frame_velocity(robot: System, frame: Frames, reference: str, relative_to: AnyFrame | None, /) -> CompiledFunction: ...
 @overload
 def frame_velocity(
     robot: System, frame: Frames, q: Numbers, v: Numbers, *, reference: str = ..., relative_to: AnyFrame | None = ...
 ) -> Array: ...
-@knows_keywords
+@knows_keywords  # type: ignore[misc]
 def frame_velocity(
     robot: System,
     frame: Frames,
@@ -186,14 +173,8 @@ def frame_velocity(
 
 @overload
 def frame_acceleration(
-    robot: System, frame: Frames, *, reference: str = ..., relative_to: AnyFrame | None = ...
+    robot: System, frame: Frames, reference: str = ..., relative_to: AnyFrame | None = ...
 ) -> CompiledFunction: ...
-@overload
-def frame_acceleration(
-    robot: System, frame: Frames, reference: str, /, *, relative_to: AnyFrame | None = ...
-) -> CompiledFunction: ...
-@overload
-def frame_acceleration(robot: System, frame: Frames, reference: str, relative_to: AnyFrame | None, /) -> CompiledFunction: ...
 @overload
 def frame_acceleration(
     robot: System,
@@ -205,7 +186,7 @@ def frame_acceleration(
     reference: str = ...,
     relative_to: AnyFrame | None = ...,
 ) -> Array: ...
-@knows_keywords
+@knows_keywords  # type: ignore[misc]
 def frame_acceleration(
     robot: System,
     frame: Frames,
@@ -230,15 +211,7 @@ def frame_acceleration(
 
 @overload
 def frame_classical_acceleration(
-    robot: System, frame: Frames, *, reference: str = ..., relative_to: AnyFrame | None = ...
-) -> CompiledFunction: ...
-@overload
-def frame_classical_acceleration(
-    robot: System, frame: Frames, reference: str, /, *, relative_to: AnyFrame | None = ...
-) -> CompiledFunction: ...
-@overload
-def frame_classical_acceleration(
-    robot: System, frame: Frames, reference: str, relative_to: AnyFrame | None, /
+    robot: System, frame: Frames, reference: str = ..., relative_to: AnyFrame | None = ...
 ) -> CompiledFunction: ...
 @overload
 def frame_classical_acceleration(
@@ -251,7 +224,7 @@ def frame_classical_acceleration(
     reference: str = ...,
     relative_to: AnyFrame | None = ...,
 ) -> Array: ...
-@knows_keywords
+@knows_keywords  # type: ignore[misc]
 def frame_classical_acceleration(
     robot: System,
     frame: Frames,
@@ -274,21 +247,13 @@ def frame_classical_acceleration(
 
 @overload
 def frame_bias_acceleration(
-    robot: System, frame: Frames, *, reference: str = ..., relative_to: AnyFrame | None = ...
-) -> CompiledFunction: ...
-@overload
-def frame_bias_acceleration(
-    robot: System, frame: Frames, reference: str, /, *, relative_to: AnyFrame | None = ...
-) -> CompiledFunction: ...
-@overload
-def frame_bias_acceleration(
-    robot: System, frame: Frames, reference: str, relative_to: AnyFrame | None, /
+    robot: System, frame: Frames, reference: str = ..., relative_to: AnyFrame | None = ...
 ) -> CompiledFunction: ...
 @overload
 def frame_bias_acceleration(
     robot: System, frame: Frames, q: Numbers, v: Numbers, *, reference: str = ..., relative_to: AnyFrame | None = ...
 ) -> Array: ...
-@knows_keywords
+@knows_keywords  # type: ignore[misc]
 def frame_bias_acceleration(
     robot: System,
     frame: Frames,

@@ -12,6 +12,7 @@ from ...array_types import Array
 from ..program import Output, Program
 from ..program_trace import ProgramTrace
 from .host_arrays import HostArrays
+from .protocol import Batch
 
 
 def compile(program: Program, traced: ProgramTrace) -> PlainPython:
@@ -26,12 +27,7 @@ class PlainPython(HostArrays):
         self.program = program
 
     def run(
-        self,
-        arrays: Sequence[Array],
-        batch: tuple[int, ...],
-        dtype: np.dtype[Any],
-        out: Sequence[Array] | None,
-        threads: int | None,
+        self, arrays: Sequence[Array], batch: Batch, dtype: np.dtype[Any], out: Sequence[Array] | None, threads: int | None
     ) -> Sequence[Any]:
         rows = rows_of(self.program, arrays, batch)
         states = [self._state([a[i].ravel() for a in rows]) for i in range(len(rows[0]))]
@@ -48,7 +44,7 @@ class PlainPython(HostArrays):
                 return self.program.flat(*(list(x) for x in inputs))
 
 
-def rows_of(program: Program, arrays: Sequence[Array], batch: tuple[int, ...]) -> list[Array]:
+def rows_of(program: Program, arrays: Sequence[Array], batch: Batch) -> list[Array]:
     """Return arguments as float64 arrays (states, *core)."""
     return [
         np.broadcast_to(a, batch + p.shape).reshape(math.prod(batch), *p.shape).astype(np.float64, copy=False)
@@ -57,11 +53,7 @@ def rows_of(program: Program, arrays: Sequence[Array], batch: tuple[int, ...]) -
 
 
 def delivered(
-    outputs: Sequence[Output],
-    results: Sequence[Array],
-    batch: tuple[int, ...],
-    dtype: np.dtype[Any],
-    out: Sequence[Array] | None,
+    outputs: Sequence[Output], results: Sequence[Array], batch: Batch, dtype: np.dtype[Any], out: Sequence[Array] | None
 ) -> Sequence[Any]:
     """Return concatenated results of all states as arrays (*batch, *core) of `dtype`, or write them to `out`."""
     with np.errstate(over="ignore"):  # single precision overflows to infinity, as in computations in single precision

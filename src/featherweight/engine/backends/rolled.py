@@ -22,6 +22,7 @@ from .interpreted import delivered, rows_of
 from .llvm.ir import Function, Type
 from .llvm.jacobian_columns import JacobianColumns
 from .llvm.jit import Code, compile_object, load_object
+from .protocol import Batch
 
 COLUMN_GRAIN = 200_000  # least number of entries of a matrix for more than one thread
 
@@ -53,12 +54,7 @@ class RolledLoops(HostArrays):
         return load_object(compile_object(self._rolled.write_one_state("one")), "one")
 
     def run(
-        self,
-        arrays: Sequence[Array],
-        batch: tuple[int, ...],
-        dtype: np.dtype[Any],
-        out: Sequence[Array] | None,
-        threads: int | None,
+        self, arrays: Sequence[Array], batch: Batch, dtype: np.dtype[Any], out: Sequence[Array] | None, threads: int | None
     ) -> Sequence[Any]:
         rows = [np.ascontiguousarray(a) for a in rows_of(self.program, arrays, batch)]
         shapes = [(len(rows[0]), *r.shape) for r in self.program.outputs]

@@ -13,6 +13,7 @@ import numpy as np
 from ....array_types import Array
 from ..host_arrays import HostArrays
 from ..interpreted import delivered
+from ..protocol import Batch
 from .code import Launchable
 from .driver import Device
 
@@ -31,12 +32,7 @@ class OnHost(HostArrays):
         self.code, self.program, self.device = code, code.program, device
 
     def run(
-        self,
-        arrays: Sequence[Array],
-        batch: tuple[int, ...],
-        dtype: np.dtype[Any],
-        out: Sequence[Array] | None,
-        threads: int | None,
+        self, arrays: Sequence[Array], batch: Batch, dtype: np.dtype[Any], out: Sequence[Array] | None, threads: int | None
     ) -> Sequence[Any]:
         if threads is not None:
             raise ValueError(f"{self.program.name}: threads= is for this machine's processors; device= names a device")
@@ -51,7 +47,7 @@ class OnHost(HostArrays):
         return delivered(outputs, results, batch, dtype, out)
 
     @staticmethod
-    def _rows(a: Array, core: tuple[int, ...], batch: tuple[int, ...], states: int) -> Array:
+    def _rows(a: Array, core: tuple[int, ...], batch: Batch, states: int) -> Array:
         """Return an argument as (states, *core); as (1, *core) if one row serves all states."""
         if a.size == math.prod(core):
             return a.reshape(1, *core)

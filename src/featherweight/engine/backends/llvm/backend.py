@@ -19,7 +19,7 @@ from ...program import Program
 from ...program_trace import ProgramTrace
 from ...threads import processors, share_out
 from ..host_arrays import HostArrays
-from ..protocol import Watch
+from ..protocol import Batch, Watch
 from ..result_memory import LARGE, RESULTS
 from .entry_table import PRECISIONS, Entry, callable_by_entry
 from .ir import Type
@@ -113,12 +113,7 @@ class MachineCode(HostArrays):
     # many
 
     def run(
-        self,
-        arrays: Sequence[Array],
-        batch: tuple[int, ...],
-        dtype: np.dtype[Any],
-        out: Sequence[Array] | None,
-        threads: int | None,
+        self, arrays: Sequence[Array], batch: Batch, dtype: np.dtype[Any], out: Sequence[Array] | None, threads: int | None
     ) -> Sequence[Any]:
         precision = "float" if dtype == PRECISIONS["float"] else "double"
         if not batch and (entry := self._entry(precision)):
@@ -144,11 +139,11 @@ class MachineCode(HostArrays):
         results = gufunc(*arrays, out=None if out is None else tuple(out))
         return results if len(self.program.outputs) > 1 else (results,)
 
-    def _new_results(self, batch: tuple[int, ...], dtype: np.dtype[Any]) -> list[Array]:
+    def _new_results(self, batch: Batch, dtype: np.dtype[Any]) -> list[Array]:
         return [RESULTS.empty(batch + r.shape, np.dtype(dtype)) for r in self.program.outputs]
 
     def _without_ufunc(
-        self, arrays: Sequence[Array], batch: tuple[int, ...], dtype: np.dtype[Any], out: Sequence[Array] | None
+        self, arrays: Sequence[Array], batch: Batch, dtype: np.dtype[Any], out: Sequence[Array] | None
     ) -> Sequence[Array]:
         """Compute one state after the other: NumPy has no ufuncs for arrays without elements, or with many axes."""
         code = self._single("float" if dtype == PRECISIONS["float"] else "double")
@@ -220,7 +215,7 @@ class MachineCode(HostArrays):
         return max(1, min(processors() if threads is None else threads, states * self._work // THREAD_GRAIN, states))
 
     def _in_pieces(
-        self, gufunc: Gufunc, arrays: Sequence[Array], batch: tuple[int, ...], dtype: np.dtype[Any], out: Any, parts: int
+        self, gufunc: Gufunc, arrays: Sequence[Array], batch: Batch, dtype: np.dtype[Any], out: Any, parts: int
     ) -> Sequence[Array]:
         """Split the longest batch axis; the pieces do not overlap, so threads write to separate memory."""
         results = self._new_results(batch, dtype) if out is None else out
