@@ -9,7 +9,7 @@ from typing import Any
 import compared
 import drumwright2012
 import featherstone2005_humanoid as humanoid
-from algorithm_robots import CHAIN, CLOSED, CONTACTS, FRAME, FRAMES, LONG, LOOPS, PAIRS, RINGS, TREES, WITH_LOOPS, case, robot
+from algorithm_robots import CHAIN, CONTACTS, FRAME, FRAMES, LOOPS, RINGS, TREES, case, robot
 from costs import Cost, cost, factorization_operations, product_operations
 from measure import markdown
 from sathya2023_counts import Polynomial
@@ -243,19 +243,12 @@ TABLES = {
     "mass-matrix": Table("function", TREES, members("mass_matrix")),
     "sparse-factors": Table("", TREES, sparse),
     "inverse-mass-matrix": Table(WAY, TREES, ways(lambda r: r.inverse_mass_matrix), (f"{CHAIN}30",)),
-    "inverse-mass-matrix-with-loops": Table(WAY, WITH_LOOPS, ways(lambda r: r.inverse_mass_matrix), tuple(LONG)),
     "delassus": Table(WAY, CONTACTS, delassus, CONTACTS[3:]),
     "operational-space": Table(
         "function, algorithm",
         tuple(FRAMES),
         all_ways("jacobian", "inertia", "bias", "apply_delassus", "consistent_inverse", "constrained_dynamics", of=space),
         tuple(FRAMES)[3:],
-    ),
-    "operational-space-with-loops": Table(
-        "function, algorithm",
-        tuple(CLOSED),
-        all_ways("inertia", "bias", "apply_delassus", "consistent_inverse", "constrained_dynamics", of=space),
-        tuple(CLOSED)[1:],
     ),
     "forward-dynamics-with-loops": Table(WAY, tuple(LOOPS), forward_dynamics_with_loops),
     "forward-dynamics-of-rings": Table(
@@ -264,8 +257,6 @@ TABLES = {
         ways(lambda r: r.forward_dynamics),
         dear=tuple(name for name, (_, n) in RINGS.items() if n > 20),
     ),
-    "functions-with-loops": Table("function", tuple(LOOPS), members("inverse_dynamics", "mass_matrix", "inverse_mass_matrix")),
-    "clusters-on-several-bodies": Table(WAY, tuple(PAIRS), ways(lambda r: r.forward_dynamics), tuple(PAIRS)[3:]),
     "inverse-dynamics-derivatives": Table(WAY, TREES, ways(lambda r: r.inverse_dynamics_derivatives), TREES[2:]),
     "forward-dynamics-derivatives": Table(WAY, TREES, ways(lambda r: r.forward_dynamics_derivatives), TREES[2:]),
     "coriolis-matrix": Table(WAY, TREES, ways(lambda r: r.coriolis_matrix)),
