@@ -4,8 +4,7 @@ inverse and forward dynamics and inverse operational-space inertia of robots wit
     PYTHONPATH=benchmarks/peers python benchmarks/papers/chignoli2023.py [--output output/papers] [--no-times]
 
 The robots are in chignoli2023_robots.py, growing chains in chignoli2023_chains.py, the parallel chains of the paper's second
-version in chignoli2023_parallel.py, torques of a leg in chignoli2023_leg.py, times in chignoli2023_times.py and robot files in
-chignoli2023_files.py.
+version in chignoli2023_parallel.py, torques of a leg in chignoli2023_leg.py, and times in chignoli2023_times.py.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import chignoli2023_chains
-import chignoli2023_files
 import chignoli2023_leg
 import chignoli2023_parallel
 import chignoli2023_times
@@ -82,7 +80,6 @@ def sections(report: Report) -> None:
     chignoli2023_chains.sections(report)
     chignoli2023_parallel.sections(report)
     chignoli2023_leg.sections(report)
-    chignoli2023_files.sections(report)
 
 
 TEXTS = {

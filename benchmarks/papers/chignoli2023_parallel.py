@@ -7,16 +7,13 @@ Kinematic Loops", arXiv 2311.13732v2.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache, partial
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-import pinocchio as pin
 from chignoli2023_robots import cost
 from compared import candidate
-from loops import Peer
-from measure import median_times
-from report import MINUS, Report
+from report import Report
 
 from featherweight import Body, ClosedRobot, Coupling, Description, Inertia, Joint, JointType, Loop, LoopType, Pose, build
 from featherweight.array_types import Array
@@ -31,9 +28,6 @@ SIZES = {
 }  # bodies of loops, by depth
 ALGORITHMS = {"aba": "C-ABA", "crba-ltdl": "C-CRBA", "multipliers": "multipliers"}
 OFFERED = ("aba", "crba-ltdl")
-ITERATIONS = (1, 2, 5)
-USUAL = 2  # iterations of the table
-REGULARIZATION = 1e-6
 BATCH, CHECKED = 1024, 64
 GAP = 0.5  # [m] between the chains
 LINK = Inertia(1.0, (0.5, 0.0, 0.0), (0.01, 0.0, 0.0, 0.1, 0.0, 0.1))
@@ -99,15 +93,6 @@ def counted(made: Parallel) -> dict[str, int]:
     return {a: cost(candidate(robot(made).forward_dynamics, a)) for a in ALGORITHMS}
 
 
-class Times(NamedTuple):
-    """Times of one state [s], and the errors of accelerations relative to the largest one."""
-
-    call: float
-    batch: float
-    peer: tuple[float, ...]  # by ITERATIONS
-    errors: tuple[float, ...]
-
-
 def states(made: Parallel, count: int) -> tuple[Array, Array, Array]:
     """Return configurations with closed loops, velocities and joint forces."""
     r, rng = robot(made), np.random.default_rng(0)
@@ -120,28 +105,6 @@ def states(made: Parallel, count: int) -> tuple[Array, Array, Array]:
         guess[:, r.joints["joint_bar"].q_slice] = -directions[:, [made.level - 1]]
     v, tau = rng.standard_normal((2, count, r.nv))
     return r.close(guess), v, tau
-
-
-def timed(made: Parallel) -> Times:
-    """Return times of our function by C-ABA and of Pinocchio's `constraintDynamics`, in calls that alternate."""
-    r, peer = robot(made), Peer(description(made))
-    ours = candidate(r.forward_dynamics, "aba")
-    q, v, tau = states(made, BATCH)
-    driven = [row for c in r._mechanism.clusters for row in c.independent]
-    pushed = np.zeros((BATCH, peer.model.nv))
-    pushed[:, driven] = tau
-    moved = np.asarray(r.spanning_velocity(q, v))
-    theirs = [peer.dynamics("constraintDynamics", REGULARIZATION, n) for n in ITERATIONS]
-    expected = ours(q[:CHECKED], v[:CHECKED], tau[:CHECKED])
-    errors = []
-    for f in theirs:
-        found = np.array([f(*s)[driven] for s in zip(q[:CHECKED], moved[:CHECKED], pushed[:CHECKED], strict=True)])
-        errors.append(float(np.abs(found - expected).max() / np.abs(expected).max()))
-    out, one = np.empty_like(v), (q[0].copy(), v[0].copy(), tau[0].copy())
-    spanning = (one[0], moved[0].copy(), pushed[0].copy())
-    calls = [partial(ours, *one), partial(ours, q, v, tau, out=out, threads=1), *(partial(f, *spanning) for f in theirs)]
-    call, batch, *peers = median_times(calls, 0.6, 15)
-    return Times(call, batch / BATCH, tuple(peers), tuple(errors))
 
 
 def sections(report: Report) -> None:
@@ -161,8 +124,6 @@ def sections(report: Report) -> None:
     labels = [f"{kind}, {label}" for kind in (EXPLICIT, IMPLICIT) for label in ALGORITHMS.values()]
     report.table(["depth", "bodies of the loop", *labels], rows)
     report.text(_small_loops())
-    if report.times:
-        _times(report)
 
 
 def tabled(sizes: Sequence[int]) -> tuple[int, ...]:
@@ -186,30 +147,3 @@ def _small_loops() -> str:
         cluster, which is dense, while multipliers grow with the depth. Multipliers need fewer operations than C-ABA and C-CRBA
         if most of a mechanism is one loop, for which the library offers "aba-multipliers". Here they do for these depths and
         loops: {where}."""
-
-
-def _times(report: Report) -> None:
-    report.text(
-        f"""Times of one state with implicit constraints: our C-ABA in a single call from Python and in batches of {BATCH:,}
-        on one thread, and Pinocchio {pin.__version__}'s `constraintDynamics` in single calls from Python with preallocated
-        data, a regularization of {REGULARIZATION:g} and {USUAL} proximal iterations. Its loop joint is a point
-        constraint. Errors are the largest differences from our accelerations, relative to the largest. `constraintDynamics`
-        has no constraints between joint angles, so there are no times for explicit constraints."""
-    )
-    rows: list[list[object]] = []
-    usual = ITERATIONS.index(USUAL)
-    for depth, sizes in SIZES.items():
-        for bodies in tabled(sizes):
-            t = timed(Parallel(IMPLICIT, depth, bodies))
-            theirs, error = t.peer[usual], f"{t.errors[usual]:.0e}".replace("-", MINUS)
-            ours = [f"{1e6 * x:.2f}" for x in (t.call, t.batch)]
-            rows.append([depth, bodies + 1, *ours, f"{1e6 * theirs:.1f}", f"{theirs / t.call:.1f}", error])
-    header = ["depth", "bodies of the loop", "ours, one call [µs]", "ours, in a batch [µs]", "Pinocchio [µs]"]
-    report.table([*header, "Pinocchio to one call", "error"], rows)
-    ratios = [[t.peer[k] / t.call for t in map(timed, every(IMPLICIT))] for k in range(len(ITERATIONS))]
-    largest = [max(t.errors[k] for t in map(timed, every(IMPLICIT))) for k in range(len(ITERATIONS))]
-    each = (
-        f"with {n} between {min(r):.1f} and {max(r):.1f} (largest error {e:.0e})".replace("e-", f"e{MINUS}")
-        for n, r, e in zip(ITERATIONS, ratios, largest, strict=True)
-    )
-    report.text(f"The ratio of all loops by the number of iterations: {', '.join(each)}.")
