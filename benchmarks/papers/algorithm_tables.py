@@ -9,12 +9,12 @@ from typing import Any
 import compared
 import drumwright2012
 import featherstone2005_humanoid as humanoid
-from algorithm_robots import CHAIN, CONTACTS, FRAME, FRAMES, LOOPS, RINGS, TREES, case, robot
+from algorithm_robots import CHAIN, CONTACTS, FRAMES, LOOPS, RINGS, TREES, case, robot
 from costs import Cost, cost, factorization_operations, product_operations
 from measure import markdown
 from sathya2023_counts import Polynomial
 
-from featherweight import FrameTask, InverseKinematics, Robot, build, generators
+from featherweight import Robot, build, generators
 from featherweight.algorithms import ltdl
 from featherweight.engine.function import CompiledFunction
 from featherweight.engine.operations import Operations
@@ -116,19 +116,6 @@ def forward_dynamics_with_loops(name: str) -> Cells:
     return cells | {f"`{compared.MULTIPLIERS}`": str(cost(compared.candidate(f, compared.MULTIPLIERS).operations))}
 
 
-def of_frame(name: str) -> Cells:
-    r, frame = robot(name), FRAME[name]
-    names = ("frame_placement", "frame_jacobian", "frame_velocity", "frame_acceleration", "frame_jacobian_rate")
-    return {f"`{member}`": str(cost(getattr(r, member)(frame).operations)) for member in names}
-
-
-def solving(name: str) -> Cells:
-    """Return the operations of an iteration of inverse kinematics for a pose, or for the position of a point foot."""
-    task = FrameTask(FRAME[name], "position" if name == "hyq" else "pose")
-    o = InverseKinematics(robot(name), task).iteration.operations
-    return {"an iteration": str(cost(o)), "roots": f"{o.sqrt}", "sines, cosines": f"{o.trig}"}
-
-
 # chains of n revolute joints on the ground, by formulas
 
 LENGTHS = (4, 6, 8, 10, 12)  # even n, for which the papers' halves are whole; shorter chains need less than the polynomials
@@ -207,12 +194,6 @@ def with_divisions(o: Operations) -> str:
 # regressors, and joints one by one
 
 
-def regressors(name: str) -> Cells:
-    r = robot(name)
-    size = {"size of Y": f"{r.nv} × {10 * len(r.bodies)}"}
-    return size | members("inverse_dynamics_regressor", "kinetic_energy_regressor", "potential_energy_regressor")(name)
-
-
 def of_joint(kind: str) -> Cells:
     """Return operations for one body on a joint of one type."""
     r = build(generators.chain(1, joint=kind))
@@ -231,13 +212,6 @@ WAY = "algorithm"
 TABLES = {
     "taken": Table("function", TREES, taken, TREES[2:]),
     "chain-formulas": Table("", ("the papers", "ours"), chain_formulas),
-    "frames": Table("function", tuple(FRAME), of_frame),
-    "energies": Table(
-        "function, algorithm",
-        TREES,
-        all_ways("kinetic_energy", "potential_energy", "center_of_mass", "center_of_mass_jacobian", "joint_jacobian"),
-    ),
-    "inverse-kinematics": Table("", tuple(FRAME), solving),
     "inverse-dynamics": Table("function", TREES, members("inverse_dynamics", "bias_force", "gravity_force")),
     "forward-dynamics": Table(WAY, TREES, ways(lambda r: r.forward_dynamics)),
     "mass-matrix": Table("function", TREES, members("mass_matrix")),
@@ -260,11 +234,5 @@ TABLES = {
     "inverse-dynamics-derivatives": Table(WAY, TREES, ways(lambda r: r.inverse_dynamics_derivatives), TREES[2:]),
     "forward-dynamics-derivatives": Table(WAY, TREES, ways(lambda r: r.forward_dynamics_derivatives), TREES[2:]),
     "coriolis-matrix": Table(WAY, TREES, ways(lambda r: r.coriolis_matrix)),
-    "centroidal": Table(
-        "function, algorithm",
-        TREES,
-        all_ways("centroidal_map", "centroidal_momentum", "centroidal_map_rate", "centroidal_bias", "centroidal_inertia"),
-    ),
-    "regressors": Table("function", TREES, regressors),
     "integration": Table("function", KINDS, of_joint),
 }

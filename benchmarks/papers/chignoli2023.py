@@ -3,8 +3,8 @@ inverse and forward dynamics and inverse operational-space inertia of robots wit
 
     PYTHONPATH=benchmarks/peers python benchmarks/papers/chignoli2023.py [--output output/papers] [--no-times]
 
-The robots are in chignoli2023_robots.py, growing chains in chignoli2023_chains.py, the parallel chains of the paper's second
-version in chignoli2023_parallel.py, torques of a leg in chignoli2023_leg.py, and times in chignoli2023_times.py.
+The robots are in chignoli2023_robots.py, growing chains in chignoli2023_chains.py, torques of a leg in chignoli2023_leg.py, and
+times in chignoli2023_times.py.
 """
 
 from __future__ import annotations
@@ -13,11 +13,9 @@ from collections.abc import Sequence
 
 import chignoli2023_chains
 import chignoli2023_leg
-import chignoli2023_parallel
 import chignoli2023_times
 from chignoli2023_robots import (
     CLUSTER,
-    FEET,
     FORWARD,
     GENERAL,
     INVERSE,
@@ -29,7 +27,6 @@ from chignoli2023_robots import (
     costs,
     costs_with_divisions,
     percent,
-    without_rotors,
 )
 from chignoli2023_times import NATIVE
 from matplotlib.axes import Axes
@@ -74,11 +71,9 @@ def sections(report: Report) -> None:
         report.text(text)
         _table(report, what, measured[what] if measured else None)
     _sparse_factors(report)
-    _osim_of_all_feet(report)
     _picture(report)
     chignoli2023_times.sections(report)
     chignoli2023_chains.sections(report)
-    chignoli2023_parallel.sections(report)
     chignoli2023_leg.sections(report)
 
 
@@ -169,24 +164,6 @@ def _sparse_factors(report: Report) -> None:
         cluster, without H and Gᵀ H G. The C++ library itself is faster by projected EFPA than by C-EFPA on {len(native)} of the
         six robots. In long chains C-EFPA is cheaper (figure 13), because sparse factors grow with the third power."""
     )
-
-
-def _osim_of_all_feet(report: Report) -> None:
-    few = ", ".join(f"{without_rotors(name):,} ({SHORT[name]})" for name in FEET)
-    report.text(
-        f"""On some robots "approximate" needs about as many operations as C-EFPA: reflected inertia at a joint fills the row
-        and column of the inertia beyond it. Without it, the tree needs {few}."""
-    )
-    report.text("Counts for six rows on each foot:")
-    rows: list[list[object]] = []
-    found = {name: costs(OSIM, name, None) for name in FEET}
-    for key in found["JVRC-1"]:
-        mine = [found[name] for name in FEET]
-        if key == CLUSTER[OSIM]:
-            rows.append([f"**{key}**, operations", *(f[key] for f in mine)])
-        else:
-            rows.append([f"{LABELS[key]}, %", *(signed(percent(f[key], f[CLUSTER[OSIM]])) for f in mine)])
-    report.table(["", *(f"{SHORT[name]}, {len(feet)} feet" for name, feet in FEET.items())], rows)
 
 
 def _picture(report: Report) -> None:

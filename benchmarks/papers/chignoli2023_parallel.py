@@ -6,14 +6,12 @@ Kinematic Loops", arXiv 2311.13732v2.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 from chignoli2023_robots import cost
 from compared import candidate
-from report import Report
 
 from featherweight import Body, ClosedRobot, Coupling, Description, Inertia, Joint, JointType, Loop, LoopType, Pose, build
 from featherweight.array_types import Array
@@ -105,45 +103,3 @@ def states(made: Parallel, count: int) -> tuple[Array, Array, Array]:
         guess[:, r.joints["joint_bar"].q_slice] = -directions[:, [made.level - 1]]
     v, tau = rng.standard_normal((2, count, r.nv))
     return r.close(guess), v, tau
-
-
-def sections(report: Report) -> None:
-    report.heading("Second version: two parallel chains with a loop")
-    report.text(
-        """The second version of the paper ("A Propagation Perspective on Recursive Forward Dynamics for Systems with Kinematic
-        Loops", arXiv 2311.13732v2) has two parallel chains with a constraint between them. Depths and bodies of the loop are
-        those of its repository. The geometry is our choice: parallel axes, links of 1 m. The explicit constraint gives the last
-        two links of the loop the same angle. The implicit constraint is a bar between their tips with a revolute loop joint.
-        The cluster contains all bodies of the loop. C-CRBA is with sparse factors. The table has no numbers of the paper."""
-    )
-    rows: list[list[object]] = []
-    for depth, sizes in SIZES.items():
-        for k, bodies in enumerate(tabled(sizes)):
-            pair = [counted(Parallel(kind, depth, bodies)) for kind in (EXPLICIT, IMPLICIT)]
-            rows.append([depth if k == 0 else "", bodies, *(c[a] for c in pair for a in ALGORITHMS)])
-    labels = [f"{kind}, {label}" for kind in (EXPLICIT, IMPLICIT) for label in ALGORITHMS.values()]
-    report.table(["depth", "bodies of the loop", *labels], rows)
-    report.text(_small_loops())
-
-
-def tabled(sizes: Sequence[int]) -> tuple[int, ...]:
-    """Return the sizes of loops in tables: the smallest, the middle and the largest one."""
-    return sizes[0], sizes[len(sizes) // 2], sizes[-1]
-
-
-def _small_loops() -> str:
-    """Compare the growth with the size of a loop, and say where multipliers need fewer operations."""
-    deepest = max(SIZES)
-    growth = []
-    for kind in (EXPLICIT, IMPLICIT):
-        first, last = (counted(Parallel(kind, deepest, bodies)) for bodies in (SIZES[deepest][0], SIZES[deepest][-1]))
-        growth.append([last[a] / first[a] for a in ("aba", "multipliers")])
-    both = [*every(EXPLICIT), *every(IMPLICIT)]
-    fewer = [m for m in both if counted(m)["multipliers"] < min(counted(m)[a] for a in OFFERED)]
-    where = ", ".join(f"{m.depth} and {m.bodies} ({m.kind})" for m in fewer) or "none"
-    aba, multipliers = ([f"{g[k]:.2f}" for g in growth] for k in (0, 1))
-    return f"""From the smallest to the largest loop at a depth of {deepest}, C-ABA grows by a factor of {aba[0]} (explicit) and
-        {aba[1]} (implicit), multipliers by {multipliers[0]} and {multipliers[1]}: C-ABA factorizes the matrix of a whole
-        cluster, which is dense, while multipliers grow with the depth. Multipliers need fewer operations than C-ABA and C-CRBA
-        if most of a mechanism is one loop, for which the library offers "aba-multipliers". Here they do for these depths and
-        loops: {where}."""

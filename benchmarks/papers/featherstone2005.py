@@ -2,7 +2,7 @@
 
     PYTHONPATH=benchmarks/peers python benchmarks/papers/featherstone2005.py [--output output/papers]
 
-Section 4 is here, sections 2 and 3 are in featherstone2005_order.py, and sections 5 and 6 in featherstone2005_humanoid.py.
+Section 4 is here, section 2 is in featherstone2005_order.py, and sections 5 and 6 in featherstone2005_humanoid.py.
 International Journal of Robotics Research 24(6).
 """
 
@@ -163,7 +163,6 @@ def sections(report: Report) -> None:
     report.heading("Featherstone (2005): sparse factorization of the inertia matrix", 2)
     if report.times:
         featherstone2005_order.accuracy(report)
-    featherstone2005_order.order(report)
     _table1(report)
     _table2(report)
     _figure5(report)

@@ -109,31 +109,10 @@ def sections(report: Report) -> None:
         rows.append([case.figure, case.what, case.robot.nv, m, *(_marked(counts, n) for n in COUNTED), case.axis or "—"])
     report.table(header, rows)
     _pictures(report, made)
-    _statements(report, made)
 
 
 def _marked(counts: dict[str, int], name: str) -> str:
     return f"**{counts[name]:,}**" if counts[name] == min(counts.values()) else f"{counts[name]:,}"
-
-
-def _statements(report: Report, made: Sequence[Case]) -> None:
-    """Compare statements of sections IV-C to IV-E with our counts; the paper's figures have four algorithms."""
-    found = {case.figure: case.counts() for case in made if not case.what.startswith("— with a floating")}
-    hands = ("6a", "6b", "6c", "6d")
-    fewest = [f for f in hands if found[f]["pv-osimr"] == min(found[f][a] for a in ("pv-osimr", "pv-osim", "efpa", "ltl"))]
-    sparse = [f for f in hands if found[f]["ltl"] < found[f]["efpa"]]
-    recursions = [f for f in ("5a", "5b") if max(found[f][a] for a in PAIR) < min(found[f][a] for a in ("efpa", "ltl"))]
-    straight = [f for f in found if found[f]["pv-osim"] < found[f]["pv-osimr"]]
-    kjr = [f for f in found if found[f]["kjr"] == min(found[f].values())]
-    report.text("Statements of the paper, and the figures for which they hold in our counts:")
-    rows = [
-        ["PV-OSIMr and PV-OSIM need fewer operations than EFPA and LTL with feet alone", "5a, 5b", recursions],
-        ["LTL needs fewer operations than EFPA for a hand alone only", "6a", sparse],
-        ["PV-OSIMr needs the fewest operations of the four algorithms with hands", ", ".join(hands), fewest],
-        ["PV-OSIM needs fewer operations than PV-OSIMr in some cases, such as welded feet and hands", "IV-E", straight],
-        ["KJR needs the fewest operations of all", "not in the figures", kjr],
-    ]
-    report.table(["", "the paper", "ours"], [[what, paper, ", ".join(ours) or "none"] for what, paper, ours in rows])
 
 
 def _pictures(report: Report, made: Sequence[Case]) -> None:

@@ -23,7 +23,6 @@ from wensing2012_mechanisms import (
     SFA_TO_EFPA,
     TITLES,
     ZEROS,
-    Mechanism,
     contacts,
     counts,
     distributions,
@@ -35,7 +34,7 @@ from wensing2012_mechanisms import (
     variants,
 )
 from wensing2012_prices import by_table1, sfa_by_formulae
-from wensing2012_steps import HOOKS, STEPS, merged, pairs_alone, steps, total, without_jacobian
+from wensing2012_steps import HOOKS, STEPS, merged, steps, total, without_jacobian
 
 from featherweight.viewer.chart_style import BLUE, FAINT, GREEN, INK, ORANGE, PALE, RED
 
@@ -167,7 +166,6 @@ def _figure6(report: Report) -> None:
         ratios = (f"{ratio(found, one, 'efpa'):.2f}" for one in ("ltl", "kjr"))
         rows.append([name, *(found[a] for a in ALGORITHMS), *ratios])
     report.table(["", *(TITLES[a] for a in ALGORITHMS), "SFA to EFPA", "RJK to EFPA"], rows)
-    _claims(report)
 
 
 def draw_figure6(ax: Axes) -> None:
@@ -184,52 +182,6 @@ def draw_figure6(ax: Axes) -> None:
     ax.grid(axis="x")
     ax.legend(loc="upper right", fontsize=8.0)
     ax.set_title("Flops of Λ⁻¹")
-
-
-def consistent_inverse(mechanism: Mechanism, ends: tuple[int, ...]) -> dict[str, int]:
-    """Return flops of the dynamically consistent inverse of J by algorithm; propagators of EFPA reach all joints."""
-    candidates = robot(mechanism).operational_space(contacts(ends)).consistent_inverse.candidates
-    return {name: flops(operations) for name, operations in candidates.items()}
-
-
-def claims() -> list[tuple[str, str, str]]:
-    """Return the statements of the text about figure 6: words, the paper's number and ours."""
-    cases = variants()
-    found = {name: counts(*case) for name, case in cases.items()}
-    base, more = found["HF"], found["HF, 2 more arms and legs"]
-    *others, one_foot = found.values()
-    longer = ", ".join(f"{ratio(c, 'ltl', 'efpa'):.2f}" for name, c in found.items() if "joints" in name)
-    low, high = (f(ratio(c, "kjr", "efpa") for c in others) for f in (min, max))
-    inverse = consistent_inverse(*cases["HF"])
-    growth = ratio(more, "kjr", "ltl") / ratio(base, "kjr", "ltl")
-    alone = [pairs_alone(*cases[name]) / found[name]["ltl"] for name in ("HF", "HF, 2 more arms and legs")]
-    return [
-        ("SFA to EFPA, HF", f"{SFA_TO_EFPA}", f"{ratio(base, 'ltl', 'efpa'):.2f}"),
-        ("— with two additional arms and legs", "nearly the same", f"{ratio(more, 'ltl', 'efpa'):.2f}"),
-        ("— with longer limbs", "higher", longer),
-        ("— with four-fingered hands", "higher", f"{ratio(found['HF, four-fingered hands'], 'ltl', 'efpa'):.2f}"),
-        ("RJK to EFPA, all but on one foot", "> 1", f"{low:.2f} to {high:.2f}"),
-        ("— standing on one foot", "RJK has the advantage", f"{ratio(one_foot, 'kjr', 'efpa'):.2f}"),
-        ("RJK to SFA, growth with two additional arms and legs", "> 1.5", f"{growth:.2f}"),
-        ("— if each pair of end-effectors pays for its paths", "", f"{alone[1] / alone[0]:.2f}"),
-        ("SFA to EFPA for J̄ = H⁻¹ Jᵀ Λ, HF", "SFA has a large advantage", f"{inverse['ltl'] / inverse['efp']:.2f}"),
-    ]
-
-
-def _claims(report: Report) -> None:
-    report.text("Statements in the text of the paper:")
-    report.table(["", "the paper", "ours"], claims())
-    case = variants()["HF, standing on one foot"]
-    last = counts(case[0], (*case[1][1:], case[1][0]), ("kjr", "efpa"))
-    first = counts(*case)
-    shared = [ratio(counts(*variants()[name]), "pv-osimr", "efpa") for name in ("HF", "FTF", "HF, standing on one foot")]
-    report.text(
-        f"""Our RJK grows less than the paper's: it propagates to an end-effector once for all later end-effectors whose paths
-        branch off at the same row. Its cost depends on the order of contacts: on one foot {first["kjr"]:,} flops with the foot
-        first, {last["kjr"]:,} with the foot last (EFPA: {first["efpa"]:,} and {last["efpa"]:,}). PV-OSIMr uses paths that
-        end-effectors share, which EFPA does not. It needs {shared[0]:.2f} times the flops of EFPA for HF, {shared[1]:.2f} for
-        FTF and {shared[2]:.2f} on one foot."""
-    )
 
 
 def ratios() -> dict[str, tuple[float, float, float]]:
