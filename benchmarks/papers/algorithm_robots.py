@@ -6,7 +6,6 @@ from dataclasses import replace
 from functools import cache
 from typing import NamedTuple
 
-from loop_generators import closed_mechanism
 from measure import FILES, ROBOTS
 from sathya2023_counts import chain_of_squares, stem_with_branches
 
@@ -22,7 +21,6 @@ LOOPS = {
     "Mini Cheetah": robots.mini_cheetah,
     "Tello": robots.tello,
 }
-RINGS = {f"{kind} ring of {n}": (kind, n) for kind, sizes in (("planar", (8, 20, 40)), ("spatial", (8, 20, 40))) for n in sizes}
 
 
 def chain_of_pairs(n: int, up: int) -> Description:
@@ -42,14 +40,11 @@ def chain_of_pairs(n: int, up: int) -> Description:
 
 @cache
 def robot(name: str) -> Robot:
-    """Return one of TREES, LOOPS or RINGS. Mimic joints are independent; chains have general geometry."""
+    """Return one of TREES or LOOPS. Mimic joints are independent; chains have general geometry."""
     if name.startswith(CHAIN):
         return build(generators.chain(int(name.removeprefix(CHAIN))))
     if name in LOOPS:
         return build(LOOPS[name]())
-    if name in RINGS:
-        kind, n = RINGS[name]
-        return build(closed_mechanism(kind, n, rng=0))
     path, base = FILES[FILE[name]]
     return load(ROBOTS / path, base=base, mimic="independent")
 

@@ -9,29 +9,17 @@ from typing import Any
 import compared
 import drumwright2012
 import featherstone2005_humanoid as humanoid
-from algorithm_robots import CHAIN, CONTACTS, FRAMES, LOOPS, RINGS, TREES, case, robot
-from costs import Cost, cost, factorization_operations, product_operations
+from algorithm_robots import CHAIN, CONTACTS, LOOPS, TREES, case, robot
+from costs import Cost, cost
 from measure import markdown
 from sathya2023_counts import Polynomial
 
 from featherweight import Robot, build, generators
-from featherweight.algorithms import ltdl
 from featherweight.engine.function import CompiledFunction
 from featherweight.engine.operations import Operations
-from featherweight.model.topology import Topology
 
 Cells = dict[str, str]  # of one column, by row
 NONE = "—"
-SEVERAL_WAYS = (
-    "forward_dynamics",
-    "inverse_mass_matrix",
-    "kinetic_energy",
-    "coriolis_matrix",
-    "centroidal_momentum",
-    "centroidal_map_rate",
-    "inverse_dynamics_derivatives",
-    "forward_dynamics_derivatives",
-)
 
 
 @dataclass(frozen=True)
@@ -74,40 +62,9 @@ def members(*names: str) -> Callable[[str], Cells]:
     return lambda name: {f"`{member}`": str(cost(getattr(robot(name), member).operations)) for member in names}
 
 
-def all_ways(*names: str, of: Callable[[str], Any] = robot) -> Callable[[str], Cells]:
-    """Return a column with a row for each algorithm of several functions, or for the function if it has only one.
-
-    An algorithm with the counts of one before it has no row.
-    """
-
-    def column(name: str) -> Cells:
-        cells: Cells = {}
-        for member in names:
-            function = getattr(of(name), member)
-            alone = {f"`{member}`": str(cost(function.operations))}
-            rows = counted_ways(function, f"`{member}`, ") if len(function.alternatives) > 1 else alone
-            first = {text.strip("*"): row for row, text in reversed(rows.items())}
-            cells |= {row: text for row, text in rows.items() if first[text.strip("*")] == row}
-        return cells
-
-    return column
-
-
-def taken(name: str) -> Cells:
-    """Return the library's choice for each function that has several algorithms."""
-    r = robot(name)
-    return {f"`{member}`": f"`{getattr(r, member).algorithm}`" for member in SEVERAL_WAYS}
-
-
-def space(name: str) -> Any:
-    made = case(name)
-    return made.robot.operational_space(made.contacts)
-
-
 def delassus(name: str) -> Cells:
     made = case(name)
-    naive = compared.delassus(made.robot, made.contacts, compared.DENSE)
-    return counted_ways(made.robot.delassus(made.contacts)) | {f"`{compared.DENSE}`": str(cost(naive.operations))}
+    return counted_ways(made.robot.delassus(made.contacts))
 
 
 def forward_dynamics_with_loops(name: str) -> Cells:
@@ -161,34 +118,8 @@ def chain_formulas(name: str) -> Cells:
 # sparse factors
 
 
-def sparse(name: str) -> Cells:
-    """Return sizes of a tree, and operations of the factors of its inertia matrix, without and with the matrix."""
-    parent = robot(name).model.tree.parent
-    depth = Topology(parent).depth
-    n = len(depth)
-    D1, D2 = sum(d - 1 for d in depth), sum(d * (d - 1) // 2 for d in depth)
-    factors, solved = factorization_operations(parent, True), product_operations(ltdl.solve, parent, True)
-    return {
-        "n": f"{n}",
-        "D1": f"{D1:,}",
-        "D2": f"{D2:,}",
-        "zeros of M": f"{100 * (1 - (n + 2 * D1) / n**2):.0f} %",
-        "M = Lᵀ D L": with_divisions(factors),
-        "the same without branches": f"{D1_of_chain(n) + D2_of_chain(n):,}m + {D2_of_chain(n):,}a + {n - 1}d",
-        "M⁻¹ b": with_divisions(solved),
-    }
-
-
 def D1_of_chain(n: int) -> int:
     return (n * n - n) // 2
-
-
-def D2_of_chain(n: int) -> int:
-    return (n**3 - n) // 6
-
-
-def with_divisions(o: Operations) -> str:
-    return f"{o.mul:,}m + {o.add:,}a + {o.div:,}d"
 
 
 # regressors, and joints one by one
@@ -210,29 +141,13 @@ KINDS = ("revolute", "planar", "spherical", "floating")
 WAY = "algorithm"
 
 TABLES = {
-    "taken": Table("function", TREES, taken, TREES[2:]),
     "chain-formulas": Table("", ("the papers", "ours"), chain_formulas),
     "inverse-dynamics": Table("function", TREES, members("inverse_dynamics", "bias_force", "gravity_force")),
     "forward-dynamics": Table(WAY, TREES, ways(lambda r: r.forward_dynamics)),
     "mass-matrix": Table("function", TREES, members("mass_matrix")),
-    "sparse-factors": Table("", TREES, sparse),
     "inverse-mass-matrix": Table(WAY, TREES, ways(lambda r: r.inverse_mass_matrix), (f"{CHAIN}30",)),
     "delassus": Table(WAY, CONTACTS, delassus, CONTACTS[3:]),
-    "operational-space": Table(
-        "function, algorithm",
-        tuple(FRAMES),
-        all_ways("jacobian", "inertia", "bias", "apply_delassus", "consistent_inverse", "constrained_dynamics", of=space),
-        tuple(FRAMES)[3:],
-    ),
     "forward-dynamics-with-loops": Table(WAY, tuple(LOOPS), forward_dynamics_with_loops),
-    "forward-dynamics-of-rings": Table(
-        WAY,
-        tuple(RINGS),
-        ways(lambda r: r.forward_dynamics),
-        dear=tuple(name for name, (_, n) in RINGS.items() if n > 20),
-    ),
     "inverse-dynamics-derivatives": Table(WAY, TREES, ways(lambda r: r.inverse_dynamics_derivatives), TREES[2:]),
-    "forward-dynamics-derivatives": Table(WAY, TREES, ways(lambda r: r.forward_dynamics_derivatives), TREES[2:]),
-    "coriolis-matrix": Table(WAY, TREES, ways(lambda r: r.coriolis_matrix)),
     "integration": Table("function", KINDS, of_joint),
 }

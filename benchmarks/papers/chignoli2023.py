@@ -62,14 +62,12 @@ def sections(report: Report) -> None:
     )
     report.text(
         """Our tracer omits operations on the zeros of a robot's geometry and inertias. Each table therefore has a second count
-        for the same joints without zeros ("general geometry"). C++ is generalized_rbda 1.1.0, measured for this comparison on a
-        similar machine."""
+        for the same joints without zeros ("general geometry")."""
     )
-    measured = chignoli2023_times.relative() if report.times else None
     for what, text in TEXTS.items():
         report.heading(f"Table {TABLES[what]}: {what}")
         report.text(text)
-        _table(report, what, measured[what] if measured else None)
+        _table(report, what)
     _sparse_factors(report)
     _picture(report)
     chignoli2023_times.sections(report)
@@ -80,7 +78,7 @@ def sections(report: Report) -> None:
 TEXTS = {
     INVERSE: """Differences from C-RNEA in per cent. Our C-RNEA is the recursion on the spanning tree and the product of each
         cluster's block of Gᵀ with its joint forces, without the zeros of G. The paper calls this algorithm projected RNEA,
-        which is counted here with all entries of G, the worst case in the paper, and not timed.""",
+        which is counted here with all entries of G, the worst case in the paper.""",
     FORWARD: """Differences from C-ABA in per cent. Projection is (Gᵀ H G)⁻¹ Gᵀ (τ − c − H g) with a dense
         factorization, without operations on entries that are always zero in H and G. Multipliers use the sparse factors of H.
         C-CRBA with sparse factors is ours and not in the paper.""",
@@ -92,7 +90,7 @@ TEXTS = {
 SAME = {OSIM: "PV-OSIMr"}  # the same as PV-OSIM for one end-effector
 
 
-def _table(report: Report, what: str, measured: dict[str, dict[str, float]] | None) -> None:
+def _table(report: Report, what: str) -> None:
     cluster = CLUSTER[what]
     found = {name: costs(what, name) for name in ROBOTS}
     rest = {name: costs(what, name + GENERAL) for name in ROBOTS}
@@ -101,31 +99,16 @@ def _table(report: Report, what: str, measured: dict[str, dict[str, float]] | No
     for key in found[ROBOTS[0]]:
         if key in (cluster, SAME.get(what)):
             continue
-        paper, native = PAPER[what].get(key), NATIVE[what].get(key)
+        paper = PAPER[what].get(key)
         counted = [percent(found[name][key], found[name][cluster]) for name in ROBOTS]
         general = [percent(rest[name][key], rest[name][cluster]) for name in ROBOTS]
         lines: dict[str, list[float]] = {"the paper": list(paper)} if paper else {}
-        if native:
-            lines["C++, timed"] = [percent(x, y) for x, y in zip(native, NATIVE[what][cluster], strict=True)]
         lines["counted"] = counted
         lines["general geometry"] = general
-        if measured and key in measured[ROBOTS[0]]:
-            lines["timed"] = [measured[name][key] for name in ROBOTS]
         for k, (line, values) in enumerate(lines.items()):
             rows.append([LABELS[key] if k == 0 else "", line, *map(signed, values)])
     report.table(["", "%", *(SHORT[name] for name in ROBOTS)], rows)
     report.text(_signs(what, found, rest))
-    means = []
-    for key, paper in PAPER[what].items():
-        off = [
-            sum(abs(percent(c[name][key], c[name][cluster]) - x) for name, x in zip(ROBOTS, paper, strict=True)) / len(ROBOTS)
-            for c in (found, rest)
-        ]
-        means.append(f"{key}: {off[0]:.0f} and {off[1]:.0f}")
-    report.text(
-        f"""Mean absolute difference from the paper's percentages in points, counted and with general geometry:
-        {"; ".join(means)}."""
-    )
 
 
 def _signs(what: str, found: dict[str, dict[str, int]], rest: dict[str, dict[str, int]]) -> str:

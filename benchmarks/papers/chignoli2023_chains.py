@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cache
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -92,7 +91,6 @@ def sections(report: Report) -> None:
             slopes = (f"{exponent(found, a, b):.3f}" for a, b in ranges)
             rows.append([chain.name if k == 0 else "", label, *(int(found[n]) for n in shown), *slopes])
     report.table(header, rows)
-    _goal(report, ranges)
     with report.panels("chignoli2023_figure11", "Operations of forward dynamics against links", (1, 2), (7.6, 3.3)) as axes:
         for ax, chain in zip(axes, (GEARED, BELT), strict=True):
             draw(ax, f"Forward dynamics, {chain.name} chain", FORWARD, {a: counts(chain, a) for a in FORWARD}, False)
@@ -111,39 +109,6 @@ def _long(chain: Chain, n: int) -> int:
     robot = build(chain.made(n, chain.seed))
     assert isinstance(robot, ClosedRobot)
     return cost(cheapest_accelerations(ClosedRobot.forward_dynamics, robot, {"aba": aba.aba}))
-
-
-def _goal(report: Report, ranges: Sequence[tuple[int, int]]) -> None:
-    lines = []
-    for a, b in (*ranges, LONG):
-        found = [exponent(long_counts(chain) if (a, b) == LONG else counts(chain, "aba"), a, b) for chain in CHAINS]
-        verdict = "met" if max(found) <= GOAL else "missed" if min(found) > GOAL else "met by some"
-        lines.append(f"from {a} to {b} links {min(found):.3f} to {max(found):.3f} ({verdict})")
-    planar = counts(CHAINS[2], "aba")
-    steps = {(planar[b] - planar[a]) / (b - a) for a, b in pairwise(LENGTHS[1:])}
-    each = " or ".join(f"{x:g}" for x in sorted(steps))
-    report.text(
-        f"""Our goal for C-ABA's exponent is {GOAL} at most: {"; ".join(lines)}. In a geared chain in the plane, whose many
-        zeros our tracer omits, each additional link needs {each} operations from {LENGTHS[1]} links on, so the count is
-        linear in the length. The first links, on the ground, need less, which makes the slope of short chains larger than
-        one."""
-    )
-    cheaper = [
-        f"{FORWARD.get(a) or OSIM[a]} {needs} than {what} from {first_cheaper(GEARED, a, others)} links (GT) and from "
-        f"{first_cheaper(BELT, a, others)} links (PBT) on"
-        for a, needs, others, what in (
-            ("aba", "needs fewer operations", ("projection", "multipliers"), "projection and multipliers"),
-            ("efpa", "fewer", ("ltl",), "sparse factors"),
-            ("pv-osim", "fewer", ("ltl",), "sparse factors"),
-        )
-    ]
-    report.text(f"With general geometry, {', '.join(cheaper[:-1])}, and {cheaper[-1]}.")
-
-
-def first_cheaper(chain: Chain, recursion: str, others: Sequence[str]) -> int | None:
-    """Return the first counted length from which on a recursion needs fewer operations than the others."""
-    good = [n for n in LENGTHS if all(counted(chain, n)[recursion] < counted(chain, n)[o] for o in others)]
-    return next((n for n in LENGTHS if all(m in good for m in LENGTHS if m >= n)), None)
 
 
 def draw(ax: Axes, title: str, names: Mapping[str, str], values: Mapping[str, Mapping[int, float]], seconds: bool) -> None:

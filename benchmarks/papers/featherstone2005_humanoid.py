@@ -124,33 +124,10 @@ def zeros(name: str) -> tuple[float, float]:
 
 
 def sections(report: Report) -> None:
-    _section5(report)
     _section6(report)
     report.heading("Figure 7: forward dynamics by both algorithms")
     with report.picture("featherstone2005_figure7", "Operations of forward dynamics, the paper's and ours", (6.4, 3.4)) as ax:
         draw_figure7(ax)
-
-
-def _section5(report: Report) -> None:
-    report.heading("Section 5: cost of the composite-rigid-body algorithm")
-    report.text(
-        """The quantities of equation (19) from the parent arrays and the cost by equation (21) are the paper's, except where
-        the table has two rows. Both mechanisms have a floating base and general geometry: a torso with four limbs of six
-        bodies, and a chain of 25 bodies."""
-    )
-    found = [crba_quantities(parent) for parent in MECHANISMS.values()]
-    lines: dict[str, tuple[list[object], list[object]]] = {  # the paper's and ours
-        ", ".join(D_QUANTITIES): (
-            [", ".join(f"{x[k]}" for x in D_QUANTITIES.values()) for k in (0, 1)],
-            [", ".join(f"{x[name]}" for name in D_QUANTITIES) for x in found],
-        ),
-        "equation (21)": ([*PAPER["CRBA"]], [crba_formula(x) for x in found]),
-    }
-    rows: list[list[object]] = []
-    for name, (paper, us) in lines.items():
-        rows += [[name, *us]] if paper == us else [[f"{name}, the paper", *paper], ["— found", *us]]
-    rows.append(["our function, traced", *(ours(name)["CRBA"] for name in MECHANISMS)])
-    report.table(["", *MECHANISMS], rows)
 
 
 def _section6(report: Report) -> None:
@@ -169,24 +146,12 @@ def _section6(report: Report) -> None:
         reciprocal for each row except the first."""
     )
     rows: list[list[object]] = []
-    given: dict[str, list[str]] = {}
     for k, name in enumerate(MECHANISMS):
-        functions = dynamics(robot(name))
         for what, printed in PAPER.items():
             paper, us = printed[k], ours(name)[what]
-            if what in functions:
-                given.setdefault(str(given_cost(name, functions[what])), []).append(f"{name}: {what}")
             columns = (paper.m, us.m, percentage(us.m, paper.m), paper.a, us.a, percentage(us.a, paper.a))
             rows.append([f"{name}: {what}", *columns])
     report.table(["", "m, the paper", "m, ours", "%", "a, the paper", "a, ours", "%"], rows)
-    report.text("Omitted: " + "; ".join(f"{what} ({', '.join(names)})" for what, names in given.items()) + ".")
-    off = [
-        f"{what} of the {name}"
-        for k, name in enumerate(MECHANISMS)
-        for what, c in formulae(MECHANISMS[name]).items()
-        if c != PAPER[what][k]
-    ]
-    report.text(f"Numbers of the paper that do not follow from its own formulae: {', '.join(off) or 'none'}.")
 
 
 def draw_figure7(ax: Axes) -> None:

@@ -98,21 +98,9 @@ def sections(report: Report) -> None:
         """Atlas has 30 joints and a floating pelvis, a hand 24 joints. Points are 3-D constraints. The paper does not give the
         corners of the soles and the fingertips, which we estimated, nor the frames of the forearms, for which we use those of
         Atlas's hands. Rotor inertias of the hand are ignored. "Some" is PV-OSIMr without the branching links that save no
-        operations. The fewest operations are in bold."""
+        operations."""
     )
-    header = ["figure", "robot and constraints", "joints + base", "m"]
-    header += [LABELS[name] for name in COUNTED] + ["the paper's axis ends near"]
-    rows: list[list[object]] = []
-    for case in made:
-        counts = case.counts()
-        m = sum(c.size for c in case.contacts)
-        rows.append([case.figure, case.what, case.robot.nv, m, *(_marked(counts, n) for n in COUNTED), case.axis or "—"])
-    report.table(header, rows)
     _pictures(report, made)
-
-
-def _marked(counts: dict[str, int], name: str) -> str:
-    return f"**{counts[name]:,}**" if counts[name] == min(counts.values()) else f"{counts[name]:,}"
 
 
 def _pictures(report: Report, made: Sequence[Case]) -> None:
