@@ -95,9 +95,7 @@ pictures: $(VENV)/.test $(VENV)-casadi/.made $(VENV)-torch/.made $(VENV)-dask/.m
 	$(BIN)/python docs/draw_pictures.py $(ONLY)
 
 # Measures the tables of all pages, in one run of an hour, on a machine that does nothing else. COMMANDS chooses some.
-figures: $(foreach name,figures casadi torch jax crocoddyl,$(VENV)-$(name)/.made)
-	$(VENV)-casadi/bin/python -m pip install --quiet adam-robotics[casadi] example-robot-data
-	$(VENV)-jax/bin/python -m pip install --quiet mujoco-mjx gymnasium example-robot-data
+figures: $(VENV)-figures/.made
 	$(MAKE) --no-print-directory wheel EXTRA=core
 	$(VENV)-figures/bin/python benchmarks/figures.py $(COMMANDS)
 

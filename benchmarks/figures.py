@@ -13,7 +13,6 @@ describes the machine.
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import shlex
 import subprocess
@@ -33,19 +32,6 @@ from featherweight.version import __version__  # noqa: E402
 
 KIND = "figures"
 WIDTH = 128  # characters of a line
-FOLDERS = {
-    "casadi_peer.py": "examples",
-    "multibody_problems.py": "tests",
-    "optimal_control_loops.py": "examples",
-    "step_times.py": "tests",
-}
-"""Folders whose modules a script imports."""
-ENVIRONMENTS = {
-    "casadi_peer.py": "casadi",
-    "jax_peer.py": "jax",
-    "torch_peer.py": "torch",
-}
-"""Scripts that run in an environment of their own."""
 
 
 def pages() -> dict[Path, str]:
@@ -82,19 +68,14 @@ def wrapped(text: str) -> str:
 
 def source(command: str) -> str:
     """Return the command as a user writes it, and the version that it measures."""
-    script = shlex.split(command)[0]
-    folder = f"PYTHONPATH={FOLDERS[script]} " if script in FOLDERS else ""
-    environment = f" in `.venv-{ENVIRONMENTS[script]}`" if script in ENVIRONMENTS else ""
-    return f"`{folder}python benchmarks/peers/{command}`{environment}, Featherweight {__version__}"
+    return f"`python benchmarks/peers/{command}`, Featherweight {__version__}"
 
 
 def measured(command: str) -> str:
     """Run a command, and return its text for a page."""
     begun = time.monotonic()
     script, *options = shlex.split(command)
-    python = ROOT / f".venv-{ENVIRONMENTS[script]}/bin/python" if script in ENVIRONMENTS else Path(sys.executable)
-    environment = os.environ | ({"PYTHONPATH": str(ROOT / FOLDERS[script])} if script in FOLDERS else {})
-    run = subprocess.run([python, PEERS / script, *options], stdout=subprocess.PIPE, text=True, cwd=ROOT, env=environment)
+    run = subprocess.run([sys.executable, PEERS / script, *options], stdout=subprocess.PIPE, text=True, cwd=ROOT)
     if run.returncode:
         raise ValueError(f"{command} failed with exit status {run.returncode}")
     print(f"{command}: {time.monotonic() - begun:.0f} s", flush=True)

@@ -6,7 +6,6 @@ from dataclasses import replace
 from functools import cache
 from typing import NamedTuple
 
-from loop_generators import closed_mechanism
 from measure import FILES, ROBOTS
 from sathya2023_counts import chain_of_squares, stem_with_branches
 
@@ -22,12 +21,6 @@ LOOPS = {
     "Mini Cheetah": robots.mini_cheetah,
     "Tello": robots.tello,
 }
-LONG = {"geared chain of 48": lambda: robots.geared_chain(48, rng=0)}
-WITH_LOOPS = ("geared chain of 12", "Mini Cheetah", "Tello", *LONG)
-RINGS = {f"{kind} ring of {n}": (kind, n) for kind, sizes in (("planar", (8, 20, 40)), ("spatial", (8, 20, 40))) for n in sizes}
-
-
-PAIRS = {f"{n} pairs, {place}": (n, up) for n in (4, 8, 16) for place, up in (("last link", 0), ("first link", 1))}
 
 
 def chain_of_pairs(n: int, up: int) -> Description:
@@ -47,16 +40,11 @@ def chain_of_pairs(n: int, up: int) -> Description:
 
 @cache
 def robot(name: str) -> Robot:
-    """Return one of TREES, LOOPS, LONG, RINGS or PAIRS. Mimic joints are independent; chains have general geometry."""
+    """Return one of TREES or LOOPS. Mimic joints are independent; chains have general geometry."""
     if name.startswith(CHAIN):
         return build(generators.chain(int(name.removeprefix(CHAIN))))
-    if name in LOOPS or name in LONG:
-        return build((LOOPS | LONG)[name]())
-    if name in RINGS:
-        kind, n = RINGS[name]
-        return build(closed_mechanism(kind, n, rng=0))
-    if name in PAIRS:
-        return build(chain_of_pairs(*PAIRS[name]))
+    if name in LOOPS:
+        return build(LOOPS[name]())
     path, base = FILES[FILE[name]]
     return load(ROBOTS / path, base=base, mimic="independent")
 
@@ -77,12 +65,6 @@ FRAMES = {
     "talos, soles": ("talos", "weld", SOLES),
     "talos, soles and hands": ("talos", "weld", SOLES + HANDS),
 }
-CLOSED = {
-    "geared chain of 12, its end": ("geared chain of 12", "point", ("link-11",)),
-    "Mini Cheetah, its shanks": ("Mini Cheetah", "point", tuple(f"{leg}_knee_link" for leg in ("FR", "FL", "HR", "HL"))),
-    "Tello, its feet": ("Tello", "weld", ("left-foot", "right-foot")),
-    "geared chain of 48, its end": ("geared chain of 48", "point", ("link-47",)),
-}
 FRAME = {"panda": "panda_hand_tcp", "hyq": "lf_foot", "talos": "left_sole_link"}  # one of each type
 MECHANISMS = {
     "16 bodies in a row, every 4th": lambda: chain_of_squares(4),
@@ -93,9 +75,9 @@ CONTACTS = (*FRAMES, *MECHANISMS)
 
 @cache
 def case(name: str) -> Case:
-    """Return one of CONTACTS or CLOSED; a surface has six rows, a point three."""
-    if name in FRAMES or name in CLOSED:
-        of, kind, frames = (FRAMES | CLOSED)[name]
+    """Return one of CONTACTS; a surface has six rows, a point three."""
+    if name in FRAMES:
+        of, kind, frames = FRAMES[name]
         return Case(robot(of), tuple(BilateralContact(frame, kind) for frame in frames))
     made = MECHANISMS[name]()
     return Case(made.robot(), tuple(made.contacts()))

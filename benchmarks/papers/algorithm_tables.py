@@ -9,29 +9,17 @@ from typing import Any
 import compared
 import drumwright2012
 import featherstone2005_humanoid as humanoid
-from algorithm_robots import CHAIN, CLOSED, CONTACTS, FRAME, FRAMES, LONG, LOOPS, PAIRS, RINGS, TREES, WITH_LOOPS, case, robot
-from costs import Cost, cost, factorization_operations, product_operations
+from algorithm_robots import CHAIN, CONTACTS, LOOPS, TREES, case, robot
+from costs import Cost, cost
 from measure import markdown
 from sathya2023_counts import Polynomial
 
-from featherweight import FrameTask, InverseKinematics, Robot, build, generators
-from featherweight.algorithms import ltdl
+from featherweight import Robot, build, generators
 from featherweight.engine.function import CompiledFunction
 from featherweight.engine.operations import Operations
-from featherweight.model.topology import Topology
 
 Cells = dict[str, str]  # of one column, by row
 NONE = "—"
-SEVERAL_WAYS = (
-    "forward_dynamics",
-    "inverse_mass_matrix",
-    "kinetic_energy",
-    "coriolis_matrix",
-    "centroidal_momentum",
-    "centroidal_map_rate",
-    "inverse_dynamics_derivatives",
-    "forward_dynamics_derivatives",
-)
 
 
 @dataclass(frozen=True)
@@ -74,59 +62,15 @@ def members(*names: str) -> Callable[[str], Cells]:
     return lambda name: {f"`{member}`": str(cost(getattr(robot(name), member).operations)) for member in names}
 
 
-def all_ways(*names: str, of: Callable[[str], Any] = robot) -> Callable[[str], Cells]:
-    """Return a column with a row for each algorithm of several functions, or for the function if it has only one.
-
-    An algorithm with the counts of one before it has no row.
-    """
-
-    def column(name: str) -> Cells:
-        cells: Cells = {}
-        for member in names:
-            function = getattr(of(name), member)
-            alone = {f"`{member}`": str(cost(function.operations))}
-            rows = counted_ways(function, f"`{member}`, ") if len(function.alternatives) > 1 else alone
-            first = {text.strip("*"): row for row, text in reversed(rows.items())}
-            cells |= {row: text for row, text in rows.items() if first[text.strip("*")] == row}
-        return cells
-
-    return column
-
-
-def taken(name: str) -> Cells:
-    """Return the library's choice for each function that has several algorithms."""
-    r = robot(name)
-    return {f"`{member}`": f"`{getattr(r, member).algorithm}`" for member in SEVERAL_WAYS}
-
-
-def space(name: str) -> Any:
-    made = case(name)
-    return made.robot.operational_space(made.contacts)
-
-
 def delassus(name: str) -> Cells:
     made = case(name)
-    naive = compared.delassus(made.robot, made.contacts, compared.DENSE)
-    return counted_ways(made.robot.delassus(made.contacts)) | {f"`{compared.DENSE}`": str(cost(naive.operations))}
+    return counted_ways(made.robot.delassus(made.contacts))
 
 
 def forward_dynamics_with_loops(name: str) -> Cells:
     f = robot(name).forward_dynamics
     cells = counted_ways(f)
     return cells | {f"`{compared.MULTIPLIERS}`": str(cost(compared.candidate(f, compared.MULTIPLIERS).operations))}
-
-
-def of_frame(name: str) -> Cells:
-    r, frame = robot(name), FRAME[name]
-    names = ("frame_placement", "frame_jacobian", "frame_velocity", "frame_acceleration", "frame_jacobian_rate")
-    return {f"`{member}`": str(cost(getattr(r, member)(frame).operations)) for member in names}
-
-
-def solving(name: str) -> Cells:
-    """Return the operations of an iteration of inverse kinematics for a pose, or for the position of a point foot."""
-    task = FrameTask(FRAME[name], "position" if name == "hyq" else "pose")
-    o = InverseKinematics(robot(name), task).iteration.operations
-    return {"an iteration": str(cost(o)), "roots": f"{o.sqrt}", "sines, cosines": f"{o.trig}"}
 
 
 # chains of n revolute joints on the ground, by formulas
@@ -174,43 +118,11 @@ def chain_formulas(name: str) -> Cells:
 # sparse factors
 
 
-def sparse(name: str) -> Cells:
-    """Return sizes of a tree, and operations of the factors of its inertia matrix, without and with the matrix."""
-    parent = robot(name).model.tree.parent
-    depth = Topology(parent).depth
-    n = len(depth)
-    D1, D2 = sum(d - 1 for d in depth), sum(d * (d - 1) // 2 for d in depth)
-    factors, solved = factorization_operations(parent, True), product_operations(ltdl.solve, parent, True)
-    return {
-        "n": f"{n}",
-        "D1": f"{D1:,}",
-        "D2": f"{D2:,}",
-        "zeros of M": f"{100 * (1 - (n + 2 * D1) / n**2):.0f} %",
-        "M = Lᵀ D L": with_divisions(factors),
-        "the same without branches": f"{D1_of_chain(n) + D2_of_chain(n):,}m + {D2_of_chain(n):,}a + {n - 1}d",
-        "M⁻¹ b": with_divisions(solved),
-    }
-
-
 def D1_of_chain(n: int) -> int:
     return (n * n - n) // 2
 
 
-def D2_of_chain(n: int) -> int:
-    return (n**3 - n) // 6
-
-
-def with_divisions(o: Operations) -> str:
-    return f"{o.mul:,}m + {o.add:,}a + {o.div:,}d"
-
-
 # regressors, and joints one by one
-
-
-def regressors(name: str) -> Cells:
-    r = robot(name)
-    size = {"size of Y": f"{r.nv} × {10 * len(r.bodies)}"}
-    return size | members("inverse_dynamics_regressor", "kinetic_energy_regressor", "potential_energy_regressor")(name)
 
 
 def of_joint(kind: str) -> Cells:
@@ -229,51 +141,13 @@ KINDS = ("revolute", "planar", "spherical", "floating")
 WAY = "algorithm"
 
 TABLES = {
-    "taken": Table("function", TREES, taken, TREES[2:]),
     "chain-formulas": Table("", ("the papers", "ours"), chain_formulas),
-    "frames": Table("function", tuple(FRAME), of_frame),
-    "energies": Table(
-        "function, algorithm",
-        TREES,
-        all_ways("kinetic_energy", "potential_energy", "center_of_mass", "center_of_mass_jacobian", "joint_jacobian"),
-    ),
-    "inverse-kinematics": Table("", tuple(FRAME), solving),
     "inverse-dynamics": Table("function", TREES, members("inverse_dynamics", "bias_force", "gravity_force")),
     "forward-dynamics": Table(WAY, TREES, ways(lambda r: r.forward_dynamics)),
     "mass-matrix": Table("function", TREES, members("mass_matrix")),
-    "sparse-factors": Table("", TREES, sparse),
     "inverse-mass-matrix": Table(WAY, TREES, ways(lambda r: r.inverse_mass_matrix), (f"{CHAIN}30",)),
-    "inverse-mass-matrix-with-loops": Table(WAY, WITH_LOOPS, ways(lambda r: r.inverse_mass_matrix), tuple(LONG)),
     "delassus": Table(WAY, CONTACTS, delassus, CONTACTS[3:]),
-    "operational-space": Table(
-        "function, algorithm",
-        tuple(FRAMES),
-        all_ways("jacobian", "inertia", "bias", "apply_delassus", "consistent_inverse", "constrained_dynamics", of=space),
-        tuple(FRAMES)[3:],
-    ),
-    "operational-space-with-loops": Table(
-        "function, algorithm",
-        tuple(CLOSED),
-        all_ways("inertia", "bias", "apply_delassus", "consistent_inverse", "constrained_dynamics", of=space),
-        tuple(CLOSED)[1:],
-    ),
     "forward-dynamics-with-loops": Table(WAY, tuple(LOOPS), forward_dynamics_with_loops),
-    "forward-dynamics-of-rings": Table(
-        WAY,
-        tuple(RINGS),
-        ways(lambda r: r.forward_dynamics),
-        dear=tuple(name for name, (_, n) in RINGS.items() if n > 20),
-    ),
-    "functions-with-loops": Table("function", tuple(LOOPS), members("inverse_dynamics", "mass_matrix", "inverse_mass_matrix")),
-    "clusters-on-several-bodies": Table(WAY, tuple(PAIRS), ways(lambda r: r.forward_dynamics), tuple(PAIRS)[3:]),
     "inverse-dynamics-derivatives": Table(WAY, TREES, ways(lambda r: r.inverse_dynamics_derivatives), TREES[2:]),
-    "forward-dynamics-derivatives": Table(WAY, TREES, ways(lambda r: r.forward_dynamics_derivatives), TREES[2:]),
-    "coriolis-matrix": Table(WAY, TREES, ways(lambda r: r.coriolis_matrix)),
-    "centroidal": Table(
-        "function, algorithm",
-        TREES,
-        all_ways("centroidal_map", "centroidal_momentum", "centroidal_map_rate", "centroidal_bias", "centroidal_inertia"),
-    ),
-    "regressors": Table("function", TREES, regressors),
     "integration": Table("function", KINDS, of_joint),
 }

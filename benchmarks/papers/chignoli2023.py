@@ -3,9 +3,8 @@ inverse and forward dynamics and inverse operational-space inertia of robots wit
 
     PYTHONPATH=benchmarks/peers python benchmarks/papers/chignoli2023.py [--output output/papers] [--no-times]
 
-The robots are in chignoli2023_robots.py, growing chains in chignoli2023_chains.py, the parallel chains of the paper's second
-version in chignoli2023_parallel.py, torques of a leg in chignoli2023_leg.py, times in chignoli2023_times.py and robot files in
-chignoli2023_files.py.
+The robots are in chignoli2023_robots.py, growing chains in chignoli2023_chains.py, torques of a leg in chignoli2023_leg.py, and
+times in chignoli2023_times.py.
 """
 
 from __future__ import annotations
@@ -13,13 +12,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import chignoli2023_chains
-import chignoli2023_files
 import chignoli2023_leg
-import chignoli2023_parallel
 import chignoli2023_times
 from chignoli2023_robots import (
     CLUSTER,
-    FEET,
     FORWARD,
     GENERAL,
     INVERSE,
@@ -31,7 +27,6 @@ from chignoli2023_robots import (
     costs,
     costs_with_divisions,
     percent,
-    without_rotors,
 )
 from chignoli2023_times import NATIVE
 from matplotlib.axes import Axes
@@ -67,28 +62,23 @@ def sections(report: Report) -> None:
     )
     report.text(
         """Our tracer omits operations on the zeros of a robot's geometry and inertias. Each table therefore has a second count
-        for the same joints without zeros ("general geometry"). C++ is generalized_rbda 1.1.0, measured for this comparison on a
-        similar machine."""
+        for the same joints without zeros ("general geometry")."""
     )
-    measured = chignoli2023_times.relative() if report.times else None
     for what, text in TEXTS.items():
         report.heading(f"Table {TABLES[what]}: {what}")
         report.text(text)
-        _table(report, what, measured[what] if measured else None)
+        _table(report, what)
     _sparse_factors(report)
-    _osim_of_all_feet(report)
     _picture(report)
     chignoli2023_times.sections(report)
     chignoli2023_chains.sections(report)
-    chignoli2023_parallel.sections(report)
     chignoli2023_leg.sections(report)
-    chignoli2023_files.sections(report)
 
 
 TEXTS = {
     INVERSE: """Differences from C-RNEA in per cent. Our C-RNEA is the recursion on the spanning tree and the product of each
         cluster's block of Gᵀ with its joint forces, without the zeros of G. The paper calls this algorithm projected RNEA,
-        which is counted here with all entries of G, the worst case in the paper, and not timed.""",
+        which is counted here with all entries of G, the worst case in the paper.""",
     FORWARD: """Differences from C-ABA in per cent. Projection is (Gᵀ H G)⁻¹ Gᵀ (τ − c − H g) with a dense
         factorization, without operations on entries that are always zero in H and G. Multipliers use the sparse factors of H.
         C-CRBA with sparse factors is ours and not in the paper.""",
@@ -100,7 +90,7 @@ TEXTS = {
 SAME = {OSIM: "PV-OSIMr"}  # the same as PV-OSIM for one end-effector
 
 
-def _table(report: Report, what: str, measured: dict[str, dict[str, float]] | None) -> None:
+def _table(report: Report, what: str) -> None:
     cluster = CLUSTER[what]
     found = {name: costs(what, name) for name in ROBOTS}
     rest = {name: costs(what, name + GENERAL) for name in ROBOTS}
@@ -109,31 +99,16 @@ def _table(report: Report, what: str, measured: dict[str, dict[str, float]] | No
     for key in found[ROBOTS[0]]:
         if key in (cluster, SAME.get(what)):
             continue
-        paper, native = PAPER[what].get(key), NATIVE[what].get(key)
+        paper = PAPER[what].get(key)
         counted = [percent(found[name][key], found[name][cluster]) for name in ROBOTS]
         general = [percent(rest[name][key], rest[name][cluster]) for name in ROBOTS]
         lines: dict[str, list[float]] = {"the paper": list(paper)} if paper else {}
-        if native:
-            lines["C++, timed"] = [percent(x, y) for x, y in zip(native, NATIVE[what][cluster], strict=True)]
         lines["counted"] = counted
         lines["general geometry"] = general
-        if measured and key in measured[ROBOTS[0]]:
-            lines["timed"] = [measured[name][key] for name in ROBOTS]
         for k, (line, values) in enumerate(lines.items()):
             rows.append([LABELS[key] if k == 0 else "", line, *map(signed, values)])
     report.table(["", "%", *(SHORT[name] for name in ROBOTS)], rows)
     report.text(_signs(what, found, rest))
-    means = []
-    for key, paper in PAPER[what].items():
-        off = [
-            sum(abs(percent(c[name][key], c[name][cluster]) - x) for name, x in zip(ROBOTS, paper, strict=True)) / len(ROBOTS)
-            for c in (found, rest)
-        ]
-        means.append(f"{key}: {off[0]:.0f} and {off[1]:.0f}")
-    report.text(
-        f"""Mean absolute difference from the paper's percentages in points, counted and with general geometry:
-        {"; ".join(means)}."""
-    )
 
 
 def _signs(what: str, found: dict[str, dict[str, int]], rest: dict[str, dict[str, int]]) -> str:
@@ -172,24 +147,6 @@ def _sparse_factors(report: Report) -> None:
         cluster, without H and Gᵀ H G. The C++ library itself is faster by projected EFPA than by C-EFPA on {len(native)} of the
         six robots. In long chains C-EFPA is cheaper (figure 13), because sparse factors grow with the third power."""
     )
-
-
-def _osim_of_all_feet(report: Report) -> None:
-    few = ", ".join(f"{without_rotors(name):,} ({SHORT[name]})" for name in FEET)
-    report.text(
-        f"""On some robots "approximate" needs about as many operations as C-EFPA: reflected inertia at a joint fills the row
-        and column of the inertia beyond it. Without it, the tree needs {few}."""
-    )
-    report.text("Counts for six rows on each foot:")
-    rows: list[list[object]] = []
-    found = {name: costs(OSIM, name, None) for name in FEET}
-    for key in found["JVRC-1"]:
-        mine = [found[name] for name in FEET]
-        if key == CLUSTER[OSIM]:
-            rows.append([f"**{key}**, operations", *(f[key] for f in mine)])
-        else:
-            rows.append([f"{LABELS[key]}, %", *(signed(percent(f[key], f[CLUSTER[OSIM]])) for f in mine)])
-    report.table(["", *(f"{SHORT[name]}, {len(feet)} feet" for name, feet in FEET.items())], rows)
 
 
 def _picture(report: Report) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache, partial
-from itertools import pairwise
+from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,8 +11,7 @@ from chignoli2023_robots import SEED, cost
 from compared import candidate
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator
-from measure import median_times
-from report import Report, rounded
+from report import Report
 
 from featherweight import BilateralContact, ClosedRobot, Description, build, robots
 from featherweight.algorithms import aba
@@ -24,8 +22,6 @@ from featherweight.robot.robot import Robot
 from featherweight.viewer.chart_style import BLUE, GREEN, ORANGE, PURPLE, RED
 
 LENGTHS = (2, 4, 8, 12, 16, 24, 32, 48)  # links; the paper's chains end at 24
-TIMED = (2, 4, 8, 12, 16, 24)
-BATCH = 4096
 GOAL = 1.05  # ours, for the exponent of C-ABA
 RANGES = ((8, 24), (24, 48))
 LONG = (48, 96)  # C-ABA alone
@@ -78,23 +74,6 @@ def counts(chain: Chain, algorithm: str) -> dict[int, float]:
     return {n: counted(chain, n)[algorithm] for n in LENGTHS}
 
 
-def times(chain: Chain, algorithms: Sequence[str]) -> dict[str, dict[int, float]]:
-    """Return median times per state of a batch on one thread [s], with interleaved algorithms and lengths."""
-    rng = np.random.default_rng(0)
-    calls: dict[tuple[str, int], Callable[[], Any]] = {}
-    for n in TIMED:
-        r = chain.robot(n)
-        found = functions(chain, n)
-        q = r.random_configuration(rng=rng, size=BATCH)
-        v, tau = rng.standard_normal((2, BATCH, r.nv))
-        for algorithm in algorithms:
-            f = found[algorithm]
-            states = (q, v, tau) if algorithm in FORWARD else (q,)
-            calls[algorithm, n] = partial(f, *states, out=np.empty((BATCH, *f.program.outputs[0].shape)), threads=1)
-    measured = dict(zip(calls, median_times(list(calls.values()), 12.0, 21), strict=True))
-    return {a: {n: measured[a, n] / BATCH for n in TIMED} for a in algorithms}
-
-
 def sections(report: Report) -> None:
     report.heading("Figures 11 and 13: chains that grow")
     report.text(
@@ -112,15 +91,12 @@ def sections(report: Report) -> None:
             slopes = (f"{exponent(found, a, b):.3f}" for a, b in ranges)
             rows.append([chain.name if k == 0 else "", label, *(int(found[n]) for n in shown), *slopes])
     report.table(header, rows)
-    _goal(report, ranges)
     with report.panels("chignoli2023_figure11", "Operations of forward dynamics against links", (1, 2), (7.6, 3.3)) as axes:
         for ax, chain in zip(axes, (GEARED, BELT), strict=True):
             draw(ax, f"Forward dynamics, {chain.name} chain", FORWARD, {a: counts(chain, a) for a in FORWARD}, False)
     with report.panels("chignoli2023_figure13", "Operations of the inverse inertia against links", (1, 2), (7.6, 3.3)) as axes:
         for ax, chain in zip(axes, (GEARED, BELT), strict=True):
             draw(ax, f"Inverse inertia of the tip, {chain.name} chain", OSIM, {a: counts(chain, a) for a in OSIM}, False)
-    if report.times:
-        _times(report)
 
 
 def long_counts(chain: Chain) -> dict[int, float]:
@@ -133,61 +109,6 @@ def _long(chain: Chain, n: int) -> int:
     robot = build(chain.made(n, chain.seed))
     assert isinstance(robot, ClosedRobot)
     return cost(cheapest_accelerations(ClosedRobot.forward_dynamics, robot, {"aba": aba.aba}))
-
-
-def _goal(report: Report, ranges: Sequence[tuple[int, int]]) -> None:
-    lines = []
-    for a, b in (*ranges, LONG):
-        found = [exponent(long_counts(chain) if (a, b) == LONG else counts(chain, "aba"), a, b) for chain in CHAINS]
-        verdict = "met" if max(found) <= GOAL else "missed" if min(found) > GOAL else "met by some"
-        lines.append(f"from {a} to {b} links {min(found):.3f} to {max(found):.3f} ({verdict})")
-    planar = counts(CHAINS[2], "aba")
-    steps = {(planar[b] - planar[a]) / (b - a) for a, b in pairwise(LENGTHS[1:])}
-    each = " or ".join(f"{x:g}" for x in sorted(steps))
-    report.text(
-        f"""Our goal for C-ABA's exponent is {GOAL} at most: {"; ".join(lines)}. In a geared chain in the plane, whose many
-        zeros our tracer omits, each additional link needs {each} operations from {LENGTHS[1]} links on, so the count is
-        linear in the length. The first links, on the ground, need less, which makes the slope of short chains larger than
-        one."""
-    )
-    cheaper = [
-        f"{FORWARD.get(a) or OSIM[a]} {needs} than {what} from {first_cheaper(GEARED, a, others)} links (GT) and from "
-        f"{first_cheaper(BELT, a, others)} links (PBT) on"
-        for a, needs, others, what in (
-            ("aba", "needs fewer operations", ("projection", "multipliers"), "projection and multipliers"),
-            ("efpa", "fewer", ("ltl",), "sparse factors"),
-            ("pv-osim", "fewer", ("ltl",), "sparse factors"),
-        )
-    ]
-    report.text(f"With general geometry, {', '.join(cheaper[:-1])}, and {cheaper[-1]}.")
-
-
-def first_cheaper(chain: Chain, recursion: str, others: Sequence[str]) -> int | None:
-    """Return the first counted length from which on a recursion needs fewer operations than the others."""
-    good = [n for n in LENGTHS if all(counted(chain, n)[recursion] < counted(chain, n)[o] for o in others)]
-    return next((n for n in LENGTHS if all(m in good for m in LENGTHS if m >= n)), None)
-
-
-def _times(report: Report) -> None:
-    measured = {chain.name: times(chain, tuple(FORWARD | OSIM)) for chain in (GEARED, BELT)}
-    first, last = 8, TIMED[-1]
-    shown = (TIMED[0], first, last)
-    report.text(f"Nanoseconds for one state in batches of {BATCH:,} on one thread:")
-    header = ["chain", "algorithm", *(f"{n} links" for n in shown), f"exponent, {first} to {last}"]
-    rows: list[list[object]] = []
-    for name, found in measured.items():
-        for k, (algorithm, label) in enumerate((FORWARD | OSIM).items()):
-            t = found[algorithm]
-            row = (rounded(1e9 * t[n]) for n in shown)
-            rows.append([name if k == 0 else "", label, *row, f"{exponent(t, first, last):.2f}"])
-    report.table(header, rows)
-    with report.panels("chignoli2023_chains_times", "Times of chains against links", (2, 2), (7.6, 6.2)) as axes:
-        for ax, (chain, algorithms, what) in zip(
-            axes,
-            [(c, a, w) for a, w in ((FORWARD, "Forward dynamics"), (OSIM, "Inverse inertia")) for c in (GEARED, BELT)],
-            strict=True,
-        ):
-            draw(ax, f"{what}, {chain.name} chain", algorithms, {a: measured[chain.name][a] for a in algorithms}, True)
 
 
 def draw(ax: Axes, title: str, names: Mapping[str, str], values: Mapping[str, Mapping[int, float]], seconds: bool) -> None:

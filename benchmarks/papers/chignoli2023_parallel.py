@@ -6,17 +6,12 @@ Kinematic Loops", arXiv 2311.13732v2.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cache, partial
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-import pinocchio as pin
 from chignoli2023_robots import cost
 from compared import candidate
-from loops import Peer
-from measure import median_times
-from report import MINUS, Report
 
 from featherweight import Body, ClosedRobot, Coupling, Description, Inertia, Joint, JointType, Loop, LoopType, Pose, build
 from featherweight.array_types import Array
@@ -31,9 +26,6 @@ SIZES = {
 }  # bodies of loops, by depth
 ALGORITHMS = {"aba": "C-ABA", "crba-ltdl": "C-CRBA", "multipliers": "multipliers"}
 OFFERED = ("aba", "crba-ltdl")
-ITERATIONS = (1, 2, 5)
-USUAL = 2  # iterations of the table
-REGULARIZATION = 1e-6
 BATCH, CHECKED = 1024, 64
 GAP = 0.5  # [m] between the chains
 LINK = Inertia(1.0, (0.5, 0.0, 0.0), (0.01, 0.0, 0.0, 0.1, 0.0, 0.1))
@@ -99,15 +91,6 @@ def counted(made: Parallel) -> dict[str, int]:
     return {a: cost(candidate(robot(made).forward_dynamics, a)) for a in ALGORITHMS}
 
 
-class Times(NamedTuple):
-    """Times of one state [s], and the errors of accelerations relative to the largest one."""
-
-    call: float
-    batch: float
-    peer: tuple[float, ...]  # by ITERATIONS
-    errors: tuple[float, ...]
-
-
 def states(made: Parallel, count: int) -> tuple[Array, Array, Array]:
     """Return configurations with closed loops, velocities and joint forces."""
     r, rng = robot(made), np.random.default_rng(0)
@@ -120,96 +103,3 @@ def states(made: Parallel, count: int) -> tuple[Array, Array, Array]:
         guess[:, r.joints["joint_bar"].q_slice] = -directions[:, [made.level - 1]]
     v, tau = rng.standard_normal((2, count, r.nv))
     return r.close(guess), v, tau
-
-
-def timed(made: Parallel) -> Times:
-    """Return times of our function by C-ABA and of Pinocchio's `constraintDynamics`, in calls that alternate."""
-    r, peer = robot(made), Peer(description(made))
-    ours = candidate(r.forward_dynamics, "aba")
-    q, v, tau = states(made, BATCH)
-    driven = [row for c in r._mechanism.clusters for row in c.independent]
-    pushed = np.zeros((BATCH, peer.model.nv))
-    pushed[:, driven] = tau
-    moved = np.asarray(r.spanning_velocity(q, v))
-    theirs = [peer.dynamics("constraintDynamics", REGULARIZATION, n) for n in ITERATIONS]
-    expected = ours(q[:CHECKED], v[:CHECKED], tau[:CHECKED])
-    errors = []
-    for f in theirs:
-        found = np.array([f(*s)[driven] for s in zip(q[:CHECKED], moved[:CHECKED], pushed[:CHECKED], strict=True)])
-        errors.append(float(np.abs(found - expected).max() / np.abs(expected).max()))
-    out, one = np.empty_like(v), (q[0].copy(), v[0].copy(), tau[0].copy())
-    spanning = (one[0], moved[0].copy(), pushed[0].copy())
-    calls = [partial(ours, *one), partial(ours, q, v, tau, out=out, threads=1), *(partial(f, *spanning) for f in theirs)]
-    call, batch, *peers = median_times(calls, 0.6, 15)
-    return Times(call, batch / BATCH, tuple(peers), tuple(errors))
-
-
-def sections(report: Report) -> None:
-    report.heading("Second version: two parallel chains with a loop")
-    report.text(
-        """The second version of the paper ("A Propagation Perspective on Recursive Forward Dynamics for Systems with Kinematic
-        Loops", arXiv 2311.13732v2) has two parallel chains with a constraint between them. Depths and bodies of the loop are
-        those of its repository. The geometry is our choice: parallel axes, links of 1 m. The explicit constraint gives the last
-        two links of the loop the same angle. The implicit constraint is a bar between their tips with a revolute loop joint.
-        The cluster contains all bodies of the loop. C-CRBA is with sparse factors. The table has no numbers of the paper."""
-    )
-    rows: list[list[object]] = []
-    for depth, sizes in SIZES.items():
-        for k, bodies in enumerate(tabled(sizes)):
-            pair = [counted(Parallel(kind, depth, bodies)) for kind in (EXPLICIT, IMPLICIT)]
-            rows.append([depth if k == 0 else "", bodies, *(c[a] for c in pair for a in ALGORITHMS)])
-    labels = [f"{kind}, {label}" for kind in (EXPLICIT, IMPLICIT) for label in ALGORITHMS.values()]
-    report.table(["depth", "bodies of the loop", *labels], rows)
-    report.text(_small_loops())
-    if report.times:
-        _times(report)
-
-
-def tabled(sizes: Sequence[int]) -> tuple[int, ...]:
-    """Return the sizes of loops in tables: the smallest, the middle and the largest one."""
-    return sizes[0], sizes[len(sizes) // 2], sizes[-1]
-
-
-def _small_loops() -> str:
-    """Compare the growth with the size of a loop, and say where multipliers need fewer operations."""
-    deepest = max(SIZES)
-    growth = []
-    for kind in (EXPLICIT, IMPLICIT):
-        first, last = (counted(Parallel(kind, deepest, bodies)) for bodies in (SIZES[deepest][0], SIZES[deepest][-1]))
-        growth.append([last[a] / first[a] for a in ("aba", "multipliers")])
-    both = [*every(EXPLICIT), *every(IMPLICIT)]
-    fewer = [m for m in both if counted(m)["multipliers"] < min(counted(m)[a] for a in OFFERED)]
-    where = ", ".join(f"{m.depth} and {m.bodies} ({m.kind})" for m in fewer) or "none"
-    aba, multipliers = ([f"{g[k]:.2f}" for g in growth] for k in (0, 1))
-    return f"""From the smallest to the largest loop at a depth of {deepest}, C-ABA grows by a factor of {aba[0]} (explicit) and
-        {aba[1]} (implicit), multipliers by {multipliers[0]} and {multipliers[1]}: C-ABA factorizes the matrix of a whole
-        cluster, which is dense, while multipliers grow with the depth. Multipliers need fewer operations than C-ABA and C-CRBA
-        if most of a mechanism is one loop, for which the library offers "aba-multipliers". Here they do for these depths and
-        loops: {where}."""
-
-
-def _times(report: Report) -> None:
-    report.text(
-        f"""Times of one state with implicit constraints: our C-ABA in a single call from Python and in batches of {BATCH:,}
-        on one thread, and Pinocchio {pin.__version__}'s `constraintDynamics` in single calls from Python with preallocated
-        data, a regularization of {REGULARIZATION:g} and {USUAL} proximal iterations. Its loop joint is a point
-        constraint. Errors are the largest differences from our accelerations, relative to the largest. `constraintDynamics`
-        has no constraints between joint angles, so there are no times for explicit constraints."""
-    )
-    rows: list[list[object]] = []
-    usual = ITERATIONS.index(USUAL)
-    for depth, sizes in SIZES.items():
-        for bodies in tabled(sizes):
-            t = timed(Parallel(IMPLICIT, depth, bodies))
-            theirs, error = t.peer[usual], f"{t.errors[usual]:.0e}".replace("-", MINUS)
-            ours = [f"{1e6 * x:.2f}" for x in (t.call, t.batch)]
-            rows.append([depth, bodies + 1, *ours, f"{1e6 * theirs:.1f}", f"{theirs / t.call:.1f}", error])
-    header = ["depth", "bodies of the loop", "ours, one call [µs]", "ours, in a batch [µs]", "Pinocchio [µs]"]
-    report.table([*header, "Pinocchio to one call", "error"], rows)
-    ratios = [[t.peer[k] / t.call for t in map(timed, every(IMPLICIT))] for k in range(len(ITERATIONS))]
-    largest = [max(t.errors[k] for t in map(timed, every(IMPLICIT))) for k in range(len(ITERATIONS))]
-    each = (
-        f"with {n} between {min(r):.1f} and {max(r):.1f} (largest error {e:.0e})".replace("e-", f"e{MINUS}")
-        for n, r, e in zip(ITERATIONS, ratios, largest, strict=True)
-    )
-    report.text(f"The ratio of all loops by the number of iterations: {', '.join(each)}.")

@@ -127,11 +127,6 @@ def approximate(name: str) -> Robot:
     return build(robots.approximate(description(name)))
 
 
-def without_rotors(name: str) -> int:
-    """Return operations of EFPA on the independent tree without reflected inertia."""
-    return cost(build(robots.unconstrained(description(name))).delassus(contacts(name), "efpa"))
-
-
 def contacts(name: str, feet: int | None = 1) -> tuple[BilateralContact, ...]:
     """Return six rows on the tip of a chain, on the first foot, or on all feet (`feet=None`)."""
     points = FEET.get(name.removesuffix(GENERAL))

@@ -16,7 +16,6 @@ from chignoli2023_robots import (
     SHORT,
     Compared,
     compared,
-    percent,
 )
 from matplotlib.axes import Axes
 from measure import median_times
@@ -91,17 +90,6 @@ def pinocchio() -> float:
     return median_times([Pair("talos_reduced", 1).one()["forward dynamics"][1]], 1.0, 25)[0]
 
 
-def relative() -> dict[str, dict[str, dict[str, float]]]:
-    """Return the difference from the cluster algorithm in per cent, by table, robot and algorithm."""
-    found: dict[str, dict[str, dict[str, float]]] = {}
-    for what in (INVERSE, FORWARD, OSIM):
-        found[what] = {}
-        for name in ROBOTS:
-            t = per_state(what, name)
-            found[what][name] = {key: percent(x, t[CLUSTER[what]]) for key, x in t.items()}
-    return found
-
-
 def sections(report: Report) -> None:
     report.heading("Figures 9, 10 and 12: times")
     if not report.times:
@@ -111,24 +99,10 @@ def sections(report: Report) -> None:
     report.text(
         f"""Microseconds for one state: our functions in single calls from Python, and in batches of {BATCH:,} on one thread;
         and generalized_rbda 1.1.0 in native C++ on a similar machine. There `pin.aba` of talos_reduced took {TALOS} µs from
-        Python, here {1e6 * pinocchio():.1f} µs, so the C++ times are multiplied by {factor:.2f}. The paper's times on an M1
-        Pro (from its repository, not scaled) are the last row of each group. "C++ to one call" is the ratio of the C++ time
-        to our single call; the picture has the C++ times. The C++ library's projected EFPA is compared with our sparse
-        factors by C-CRBA. The inverse operational-space inertia is that of six rows on one foot or tip."""
+        Python, here {1e6 * pinocchio():.1f} µs, so the C++ times are multiplied by {factor:.2f}. The C++ library's projected
+        EFPA is compared with our sparse factors by C-CRBA. The inverse operational-space inertia is that of six rows on one
+        foot or tip."""
     )
-    rows: list[list[object]] = []
-    for what, algorithms in NATIVE.items():
-        single = one_call(what)
-        for key, native in algorithms.items():
-            scaled = [factor * t for t in native]
-            batch = [1e6 * per_state(what, name)[key] for name in ROBOTS]
-            one = [1e6 * t for t in single[key]]
-            rows.append([f"**{key}**", "ours", *(f"{a:.2f}, {b:.2f}" for a, b in zip(one, batch, strict=True))])
-            rows.append(
-                [NATIVE_NAMES.get(key, ""), "C++ to one call", *(f"{a / b:.1f}" for a, b in zip(scaled, one, strict=True))]
-            )
-        rows.append([CLUSTER[what], "the paper, M1 Pro", *(f"{t:.1f}" for t in M1[what])])
-    report.table(["", "µs", *(SHORT[name] for name in ROBOTS)], rows)
     caption = "Figures 9, 10 and 12: times of one state beside native C++ code"
     with report.panels("chignoli2023_times", caption, (3, 1), (7.6, 7.4)) as axes:
         for ax, what in zip(axes, NATIVE, strict=True):

@@ -82,11 +82,6 @@ def chain(n: int) -> Robot:
     return build(generators.chain(n), execution="rolled")
 
 
-def taken(n: int) -> str:
-    """Return the library's algorithm for the inverse of a chain."""
-    return build(generators.chain(n)).inverse_mass_matrix.algorithm
-
-
 @cache
 def inverse_cost(n: int, algorithm: str) -> Cost:
     """Return the exact count of `inverse_mass_matrix` for a chain."""
@@ -156,7 +151,6 @@ def sections(report: Report) -> None:
     )
     _table1(report)
     _table2(report)
-    _table3(report)
     _figure1(report)
     if report.times:
         drumwright2012_report.sections(report)
@@ -180,11 +174,6 @@ def _table1(report: Report) -> None:
         columns = (paper.m, m(n), percentage(m(n), paper.m), paper.a, a(n), percentage(a(n), paper.a))
         rows.append([f"{n:,}{star}", *columns])
     report.table(["n", "m, the paper", "m, ours", "%", "a, the paper", "a, ours", "%"], rows)
-    report.text("Our other algorithms, and the one that the library selects:")
-    rows = []
-    for n in ALL_COUNTED:
-        rows.append([n, *(inverse_cost(n, x) for x in ALGORITHMS[1:]), taken(n)])
-    report.table(["n", *ALGORITHMS[1:], "selected"], rows)
 
 
 def _table2(report: Report) -> None:
@@ -199,21 +188,6 @@ def _table2(report: Report) -> None:
         formed, both = formation_cost(n), formation_and_factors_cost(n)
         rows.append([n, total(CRBA, n), formed, total(CHOLESKY, n), both - formed])
     report.table(["n", "formation, the paper", "ours", "factorization, the paper", "ours"], rows)
-
-
-def _table3(report: Report) -> None:
-    report.heading("Table 3: operations of each of n processors")
-    report.text(
-        """Our count is one column of `solve_mass_matrix` for the unit matrix, up to the diagonal, with the articulated inertias
-        and transforms that every processor computes itself. In the paper, the processors share axes and isolated inertias. The
-        paper counts the mean of the velocity updates; the last column needs all of them."""
-    )
-    rows: list[list[object]] = []
-    for n in PROCESSORS:
-        columns = column_costs(n)
-        mean = Cost(round(sum(c.m for c in columns) / n), round(sum(c.a for c in columns) / n))
-        rows.append([n, total(TABLE3, n), mean, columns[-1]])
-    report.table(["n", "the paper", "ours, mean", "ours, most"], rows)
 
 
 def _figure1(report: Report) -> None:

@@ -10,20 +10,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import scipy
 from drumwright2012_times import THREADS
 from matplotlib.axes import Axes
-from report import MINUS, Report, rounded
+from report import Report, rounded
 
 from featherweight.cli.tables import format_duration
 from featherweight.engine.threads import processors
 from featherweight.viewer.chart_style import BLUE, GREEN, INK, ORANGE, PALE, RED
 
-CROSSOVER = 130  # the paper: n from which LAPACK is slower
 GAINS = {2: 34, 4: 117}  # the paper: gain of threads over one thread in per cent
 EXPONENT_GOAL, RATIO_GOAL = 2.15, 3.0  # ours
-EXPONENT_RANGE = (128, 1024)
 FIGURE3_FROM = 128
 TABLED = (8, 16, 32, 64, 128, 256, 512, 1000, 1448)  # sizes of the table; the picture has all
 WALK_GOALS, WALK_RANGE = (10.0, 2.1), (50, 250)  # ours for figure 4: ratio and exponent; first segments for the exponent
@@ -53,34 +50,10 @@ def series(rows: dict[int, dict[str, float]], name: str) -> Series:
     return {n: row[name] for n, row in rows.items() if name in row}
 
 
-def exponent(times: Series, within: tuple[int, int] = EXPONENT_RANGE) -> float:
-    """Return the slope of log time against log n."""
-    n = [k for k in times if within[0] <= k <= within[1]]
-    return float(np.polyfit(np.log(n), np.log([times[k] for k in n]), 1)[0])
-
-
-def crossover(ours: Series, theirs: Series) -> str:
-    """Return the n from which on ours is faster, interpolated between two sizes by the logarithms of times."""
-    sizes = sorted(ours)
-    gain = [float(np.log(theirs[n] / ours[n])) for n in sizes]
-    slower = [k for k, g in enumerate(gain) if g < 0]
-    if not slower:
-        return f"below {sizes[0]}"
-    k = slower[-1]
-    if k + 1 == len(sizes):
-        return f"above {sizes[k]:,}"
-    part = gain[k] / (gain[k] - gain[k + 1])
-    return f"{sizes[k] * (sizes[k + 1] / sizes[k]) ** part:.0f}"
-
-
-def percent(x: float) -> str:
-    return f"{100 * x:.0f} %".replace("-", MINUS)
-
-
 def sections(report: Report) -> None:
     one = inverse_times(1)
     shared = {threads: inverse_times(threads)["lapack"] for threads in THREADS}
-    chain, small = one["chain"], one["small"]
+    chain = one["chain"]
     ours, lapack, form = (series(chain, name) for name in ("ours", "lapack", "form"))
     given = {n: lapack[n] - form[n] for n in lapack}
     library = scipy.show_config(mode="dicts")["Build Dependencies"]["lapack"]
@@ -95,9 +68,7 @@ def sections(report: Report) -> None:
     with report.picture("drumwright2012_figure2", "Time of the inverse inertia matrix against n", (6.4, 4.2)) as ax:
         draw_figure2(ax, one)
     _times(report, one, given)
-    _summary(report, chain, given, small)
     figure3(report, {1: ours} | {n: series(chain, f"{n} threads") for n in THREADS}, {1: lapack} | shared)
-    _residuals(report, one["residuals"])
 
 
 def microseconds(seconds: float) -> str:
@@ -115,26 +86,6 @@ def _times(report: Report, one: dict[str, Any], given: Series) -> None:
         rows.append([n, *map(microseconds, all_times), ratio, serial, *branched])
     header = ["n", "LAPACK", "less formation", "formation and Cholesky only", "ours", "LAPACK to ours"]
     report.table([*header, "sparse, chain", "sparse, branched", "ours, branched"], rows)
-
-
-def _summary(report: Report, chain: dict[int, dict[str, float]], given: Series, small: dict[int, dict[str, Any]]) -> None:
-    ours, lapack = series(chain, "ours"), series(chain, "lapack")
-    rows: list[list[object]] = [
-        ["n from which ours is faster than LAPACK", CROSSOVER, "", crossover(ours, lapack)],
-        ["— with the matrix given to LAPACK", "", "", crossover(ours, given)],
-        ["— than forming and factorizing, without the inverse", "", "", crossover(ours, series(chain, "factor"))],
-        ["exponent of n from {} to {:,}".format(*EXPONENT_RANGE), 2, f"< {EXPONENT_GOAL}", f"{exponent(ours):.2f}"],
-        ["LAPACK's time to ours at n = 1,000", "", f"≥ {RATIO_GOAL:g}", f"{lapack[1000] / ours[1000]:.1f}"],
-        ["— with the matrix given to LAPACK", "", "", f"{given[1000] / ours[1000]:.1f}"],
-    ]
-    report.table(["", "the paper", "goal", "measured"], rows)
-    report.text("Times of short chains in microseconds, unrolled for the robot, which is the default:")
-    rows = [
-        [n, *(microseconds(t[k]) for k in ("lapack", "factor", "ours")), t["algorithm"], f"{t['lapack'] / t['ours']:.2f}"]
-        for n, t in small.items()
-    ]
-    header = ["n", "LAPACK", "formation and Cholesky only", "ours", "algorithm selected", "LAPACK to ours"]
-    report.table(header, rows)
 
 
 def draw_figure2(ax: Axes, one: dict[str, Any]) -> None:
@@ -204,13 +155,6 @@ def figure3(report: Report, ours: dict[int, Series], lapack: dict[int, Series]) 
     report.table(["n", "ours, one", *several, "LAPACK, one", *several], rows)
 
 
-def _residuals(report: Report, found: dict[int, dict[str, float]]) -> None:
-    report.heading("Accuracy")
-    report.text("The Frobenius norm of M M⁻¹ − 1 for a chain:")
-    rows = [[n, *(f"{r[k]:.1e}" for k in ("condition", "lapack", "ours"))] for n, r in found.items()]
-    report.table(["n", "condition of M", "LAPACK", "ours"], rows)
-
-
 Walks = dict[int, dict[str, dict[str, Any]]]  # results of drumwright2012_centipede.py by segments and algorithm
 
 LINES = {
@@ -240,8 +184,6 @@ def centipedes(report: Report) -> None:
         LAPACK below 100 degrees of freedom and clearly better above. Seconds for 1,000 steps:"""
     )
     _walk_times(report, walks, best)
-    _walk_parts(report, walks, best)
-    _walk_summary(report, walks, best)
 
 
 def draw_figure4(ax: Axes, walks: Walks) -> None:
@@ -270,42 +212,3 @@ def _walk_times(report: Report, walks: Walks, best: dict[int, str]) -> None:
         steps or more. In the paper, Cholesky factorization is slower than the inverse in this experiment; here it is
         faster for these numbers of segments: {", ".join(slower) or "none"}."""
     )
-
-
-def _walk_parts(report: Report, walks: Walks, best: dict[int, str]) -> None:
-    report.text(
-        """The parts of the time in seconds for 1,000 steps. The contact solver and the rest do the same work for all
-        algorithms; the rest of a short centipede is mostly Python."""
-    )
-    rows: list[list[object]] = []
-    for n, ways in walks.items():
-        parts = []
-        for way in (best[n], "lapack"):
-            w = ways[way]
-            parts += [f"{x:.3g}" for x in (w["inertia"], w["solver"], w["seconds"] - w["inertia"] - w["solver"])]
-        rows.append([n, best[n], *parts, ways["pv-osimr"]["changes"]])
-    header = ["segments", "best", "contact inertia", "contact solver", "rest"]
-    report.table([*header, "LAPACK: contact inertia", "contact solver", "rest", "changes of the set of contacts"], rows)
-
-
-def _walk_summary(report: Report, walks: Walks, best: dict[int, str]) -> None:
-    def growth(way: str) -> float:
-        return exponent({n: ways[way]["seconds"] - ways[way]["solver"] for n, ways in walks.items()}, WALK_RANGE)
-
-    most = max(walks)
-    lapack = walks[most]["lapack"]["seconds"]
-    whole = [w for ways in walks.values() for w in ways.values()]
-    ratio, power = WALK_GOALS
-    low, high = (f(w["carried"] for w in whole) for f in (min, max))
-    others: list[list[object]] = [[f"— {LINES[way][0]}", "", f"{growth(way):.2f}"] for way in LINES if way != best[most]]
-    rows: list[list[object]] = [
-        [f"LAPACK to the best of ours, {most} segments", f"≥ {ratio:g}", f"{lapack / walks[most][best[most]]['seconds']:.1f}"],
-        [f"LAPACK to the Θ(n²) inverse, {most} segments", "", f"{lapack / walks[most]['global']['seconds']:.1f}"],
-        ["exponent from {} to {} segments, without the contact solver: best".format(*WALK_RANGE), f"≤ {power:g}",
-         f"{growth(best[most]):.2f}"],
-        *others,
-        ["weight that contacts carry, the mean of all steps", "", f"{percent(low)} to {percent(high)}"],
-        ["greatest depth of a foot in the ground", "", f"{1e9 * max(w['depth'] for w in whole):.2g} nm"],
-        ["greatest residual of the contact solver", "", f"{max(w['residual'] for w in whole):.1e} m/s"],
-    ]  # fmt: skip
-    report.table(["", "goal", "measured"], rows)

@@ -27,7 +27,6 @@ from featherweight import Robot, build, generators
 from featherweight.engine.threads import processors
 
 SIZES = (8, 16, 24, 32, 48, 64, 96, 128, 181, 256, 362, 512, 724, 1000, 1024, 1448)
-SMALL = (4, 8, 16, 24, 32, 48)  # unrolled for the robot, the default for robots of this size
 CHAIN_LIMIT = 1024  # largest size for sparse factors: longer chains take seconds
 SHARED_FROM = 128  # for smaller matrices, threads only wait for each other
 THREADS = tuple(n for n in (2, 4) if n <= processors())  # figure 3, as far as this machine has processors
@@ -99,29 +98,11 @@ def sparse_times(n: int) -> dict[str, float]:
     return dict(zip(calls, median_times(list(calls.values()), 0.5, 20 if n <= 256 else 3), strict=True))
 
 
-def small_times(n: int) -> dict[str, Any]:
-    case = Case(build(generators.chain(n)))
-    found: dict[str, Any] = timed({"factor": case.factor, "lapack": case.lapack, "ours": case.ours})
-    return found | {"algorithm": case.robot.inverse_mass_matrix.algorithm}
-
-
-def residuals(n: int) -> dict[str, float]:
-    """Return the Frobenius norm of M Minv - 1 of both inverses, and the condition of M."""
-    case = rolled(n)
-    case.form()
-    M, theirs = case.M.copy(), case.lapack_inverse()
-    case.ours()
-    norms = {name: float(np.linalg.norm(M @ N - np.eye(n))) for name, N in (("lapack", theirs), ("ours", case.inverse))}
-    return norms | {"condition": float(np.linalg.cond(M))}
-
-
 def main() -> None:
     found: dict[str, Any] = {}
     if os.environ["OPENBLAS_NUM_THREADS"] == "1":
         found["chain"] = {n: times(n) for n in SIZES}
         found["sparse"] = {n: sparse_times(n) for n in SIZES}
-        found["small"] = {n: small_times(n) for n in SMALL}
-        found["residuals"] = {n: residuals(n) for n in (16, 64, 256, 1000)}
     else:
         found["lapack"] = {n: timed({"lapack": rolled(n).lapack})["lapack"] for n in SIZES if n >= SHARED_FROM}
     print(json.dumps(found))

@@ -2,7 +2,7 @@
 
     PYTHONPATH=benchmarks/peers python benchmarks/papers/featherstone2005.py [--output output/papers]
 
-Section 4 is here, sections 2 and 3 are in featherstone2005_order.py, and sections 5 and 6 in featherstone2005_humanoid.py.
+Section 4 is here, section 2 is in featherstone2005_order.py, and sections 5 and 6 in featherstone2005_humanoid.py.
 International Journal of Robotics Research 24(6).
 """
 
@@ -159,26 +159,13 @@ def traced_cost(parent: Parent) -> int:
     return factorization_operations(parent, True).flops
 
 
-def with_long_branches(m: int, branch: int) -> list[int]:
-    """Return a chain of m bodies, each with a side branch of `branch` bodies in series."""
-    step = branch + 1
-    return [(i - 1 if i % step else i - step) if i else -1 for i in range(m * step)]
-
-
-def with_two_branches(m: int) -> list[int]:
-    """Return a chain of m bodies, each with two side branches of one body."""
-    return [(i - i % 3 if i % 3 else i - 3) if i else -1 for i in range(3 * m)]
-
-
 def sections(report: Report) -> None:
     report.heading("Featherstone (2005): sparse factorization of the inertia matrix", 2)
     if report.times:
         featherstone2005_order.accuracy(report)
-    featherstone2005_order.order(report)
     _table1(report)
     _table2(report)
     _figure5(report)
-    _limits(report)
     featherstone2005_humanoid.sections(report)
 
 
@@ -246,26 +233,6 @@ def draw_figure5(ax: Axes) -> None:
     ax.minorticks_off()
     ax.grid()
     ax.set_title("D1 + 2 D2: lines by the formulae, dots as traced")
-
-
-def _limits(report: Report) -> None:
-    report.text(
-        """In long chains with side branches, D1 tends to β times and D2 to β² times the value of an unbranched chain. β is the
-        share of bodies in the main chain."""
-    )
-    cases = (
-        ("one body a branch", 2, lambda m: with_long_branches(m, 1)),
-        ("two bodies a branch", 3, lambda m: with_long_branches(m, 2)),
-        ("two branches of one body", 3, with_two_branches),
-    )
-    rows = []
-    for name, inverse_beta, parents in cases:
-        row: list[object] = [name, f"1/{inverse_beta}, 1/{inverse_beta**2}"]
-        for n in (60, 600, 6000):
-            D1, D2 = distances(parents(n // inverse_beta))
-            row.append(f"1/{UNBRANCHED.D1(n) / D1:.3f}, 1/{UNBRANCHED.D2(n) / D2:.3f}")
-        rows.append(row)
-    report.table(["side branches", "limit, the paper", "n = 60", "n = 600", "n = 6000"], rows)
 
 
 if __name__ == "__main__":

@@ -46,12 +46,6 @@ PAPER = {
     "by CRBA": (Cost(6476, 5597), Cost(14555, 11756)),
 }
 EXPANDED = {"D1": 219, "D2": 1039, "zeros": 48.0}  # of the humanoid's expanded tree; zeros in per cent
-RATIOS = {  # (additions cost as much as multiplications, additions cost nothing)
-    "CRBA, chain to humanoid": (2.37, 2.61),
-    "forward dynamics by CRBA, chain to humanoid": (2.18, 2.25),
-    "humanoid, by CRBA to ABA": (1.14, 1.17),
-}
-ROUND_RATIOS = {"chain, by CRBA to ABA": 2.6, "humanoid, by CRBA to ABA": 1.15, "by CRBA, chain to humanoid": 2.2}
 
 
 def crba_quantities(parent: Sequence[int]) -> dict[str, int]:
@@ -117,18 +111,6 @@ def given_cost(name: str, function: CompiledFunction[Any]) -> Cost:
     return rotation_cost(function) + turn_cost(function, robot(name).model.tree)
 
 
-def ratios(costs: dict[str, dict[str, Cost]]) -> dict[str, tuple[float, float]]:
-    """Return the ratios of RATIOS from the costs of both mechanisms."""
-    humanoid, chain = costs["humanoid"], costs["chain"]
-    pairs = {
-        "CRBA, chain to humanoid": (chain["CRBA"], humanoid["CRBA"]),
-        "forward dynamics by CRBA, chain to humanoid": (chain["by CRBA"], humanoid["by CRBA"]),
-        "humanoid, by CRBA to ABA": (humanoid["by CRBA"], humanoid["ABA"]),
-        "chain, by CRBA to ABA": (chain["by CRBA"], chain["ABA"]),
-    }
-    return {name: ((x.m + x.a) / (y.m + y.a), x.m / y.m) for name, (x, y) in pairs.items()}
-
-
 def zeros(name: str) -> tuple[float, float]:
     """Return the zeros of the inertia matrix at a random configuration in per cent: those due to branches, and all."""
     M = robot(name).mass_matrix(robot(name).random_configuration(rng=0))
@@ -142,34 +124,10 @@ def zeros(name: str) -> tuple[float, float]:
 
 
 def sections(report: Report) -> None:
-    _section5(report)
     _section6(report)
-    _ratios(report)
     report.heading("Figure 7: forward dynamics by both algorithms")
     with report.picture("featherstone2005_figure7", "Operations of forward dynamics, the paper's and ours", (6.4, 3.4)) as ax:
         draw_figure7(ax)
-
-
-def _section5(report: Report) -> None:
-    report.heading("Section 5: cost of the composite-rigid-body algorithm")
-    report.text(
-        """The quantities of equation (19) from the parent arrays and the cost by equation (21) are the paper's, except where
-        the table has two rows. Both mechanisms have a floating base and general geometry: a torso with four limbs of six
-        bodies, and a chain of 25 bodies."""
-    )
-    found = [crba_quantities(parent) for parent in MECHANISMS.values()]
-    lines: dict[str, tuple[list[object], list[object]]] = {  # the paper's and ours
-        ", ".join(D_QUANTITIES): (
-            [", ".join(f"{x[k]}" for x in D_QUANTITIES.values()) for k in (0, 1)],
-            [", ".join(f"{x[name]}" for name in D_QUANTITIES) for x in found],
-        ),
-        "equation (21)": ([*PAPER["CRBA"]], [crba_formula(x) for x in found]),
-    }
-    rows: list[list[object]] = []
-    for name, (paper, us) in lines.items():
-        rows += [[name, *us]] if paper == us else [[f"{name}, the paper", *paper], ["— found", *us]]
-    rows.append(["our function, traced", *(ours(name)["CRBA"] for name in MECHANISMS)])
-    report.table(["", *MECHANISMS], rows)
 
 
 def _section6(report: Report) -> None:
@@ -188,42 +146,12 @@ def _section6(report: Report) -> None:
         reciprocal for each row except the first."""
     )
     rows: list[list[object]] = []
-    given: dict[str, list[str]] = {}
     for k, name in enumerate(MECHANISMS):
-        functions = dynamics(robot(name))
         for what, printed in PAPER.items():
             paper, us = printed[k], ours(name)[what]
-            if what in functions:
-                given.setdefault(str(given_cost(name, functions[what])), []).append(f"{name}: {what}")
             columns = (paper.m, us.m, percentage(us.m, paper.m), paper.a, us.a, percentage(us.a, paper.a))
             rows.append([f"{name}: {what}", *columns])
     report.table(["", "m, the paper", "m, ours", "%", "a, the paper", "a, ours", "%"], rows)
-    report.text("Omitted: " + "; ".join(f"{what} ({', '.join(names)})" for what, names in given.items()) + ".")
-    off = [
-        f"{what} of the {name}"
-        for k, name in enumerate(MECHANISMS)
-        for what, c in formulae(MECHANISMS[name]).items()
-        if c != PAPER[what][k]
-    ]
-    report.text(f"Numbers of the paper that do not follow from its own formulae: {', '.join(off) or 'none'}.")
-
-
-def _ratios(report: Report) -> None:
-    both = {
-        "the paper's costs": {name: {w: c[k] for w, c in PAPER.items()} for k, name in enumerate(MECHANISMS)},
-        "ours": {name: ours(name) for name in MECHANISMS},
-    }
-    evaluated, us = (ratios(costs) for costs in both.values())
-    report.text(
-        """Ratios of costs. In the first number of each pair an addition counts as a multiplication; the second ignores
-        additions."""
-    )
-    rows = []
-    for name in us:
-        printed = RATIOS.get(name)
-        text = f"{printed[0]}, {printed[1]}" if printed else f"{ROUND_RATIOS[name]}"
-        rows.append([name, text, *(f"{r[name][0]:.2f}, {r[name][1]:.2f}" for r in (evaluated, us))])
-    report.table(["", "the paper", "from its costs", "ours"], rows)
 
 
 def draw_figure7(ax: Axes) -> None:

@@ -63,47 +63,6 @@ def cholesky_sizes(full: Array) -> Sizes:
     return Sizes(int(np.tril(filled).sum()), multiplications)
 
 
-def zeros_in_envelope(full: Array) -> int:
-    """Return the number of zeros below the diagonal that have an entry to the left in their row."""
-    lower = np.tril(full)
-    return int(sum(np.count_nonzero(~row[np.argmax(row) : i]) for i, row in enumerate(lower)))
-
-
-def breadth_first(parent: Parent) -> list[int]:
-    """Return the rows of a tree by depth."""
-    depth = Topology(parent).depth
-    return sorted(range(len(parent)), key=depth.__getitem__)
-
-
-def order(report: Report) -> None:
-    report.heading("Section 3: the order of rows")
-    report.text(
-        """LTL is Cholesky's factorization with rows and columns reversed. If a depth-first numbering is reversed, the envelope
-        of the matrix contains no zeros, and a standard Cholesky factorization has no fill-in. Our rows are in depth-first
-        order. `ltdl` and `ltl` accept every order in which parents precede children, without fill-in. The table counts entries
-        on and below the diagonal, and multiplications m after the divisions (D2 for LTL)."""
-    )
-    trees = {"figure 1": tuple(build(generators.from_parents(TREE1)).model.tree.parent)}
-    trees |= {name: tuple(robot.model.tree.parent) for name, robot in robots().items()}
-    rows: list[list[object]] = []
-    for name, parent in trees.items():
-        full = pattern(parent)
-        by_depth = breadth_first(parent)
-        reverse, levels = full[::-1, ::-1], full[np.ix_(by_depth, by_depth)][::-1, ::-1]
-        straight, found = cholesky_sizes(full), cholesky_sizes(reverse)
-        assert found == cholesky_sizes(levels) and found.entries == np.tril(full).sum()
-        sizes = (f"{x.entries:,}, {x.multiplications:,}m" for x in (found, straight))
-        rows.append(
-            [name, len(parent), int(np.tril(full).sum()), *sizes, zeros_in_envelope(reverse), zeros_in_envelope(levels)]
-        )
-    header = ["tree", "n", "of the matrix", "LTL", "Cholesky without reordering"]
-    report.table([*header, "zeros in the envelope, ours reversed", "— by depth, reversed"], rows)
-    report.text(
-        """Breadth-first order has zeros in the envelope, but LTL does not fill them in, because its elimination starts at the
-        leaves."""
-    )
-
-
 # accuracy
 
 

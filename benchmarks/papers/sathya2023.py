@@ -142,23 +142,6 @@ def _figure4b(report: Report) -> None:
         draw_chains(ax, constrained_chain, CHAINS, 100, "n", "A chain of n links, all constrained")
         ax.legend(fontsize=8.0, handlelength=2.4)
     _slopes(report, constrained_chain, CHAINS, PAPER_CHAIN_SLOPES, "n", (10, 30, 100, 1000))
-    less, efpa = (polynomial(constrained_chain, x, CHAINS)(100) for x in ("pv-osimr", "efpa"))
-    report.text(
-        f"""At n = 100, our EFPA needs {100 * (efpa / less - 1):.0f} % more operations than our PV-OSIMr. The paper gives no
-        number."""
-    )
-    found = {a: polynomial(constrained_chain, a, CHAINS) for a in PAPER_CHAIN_SLOPES}
-    others = [a for a in found if a != "kjr"]
-    from_kjr = next(
-        n for n in range(CHAINS[0], 1000) if all(found["kjr"](k) < found[a](k) for a in others for k in range(n, 1000))
-    )
-    report.text(
-        f"""PV-OSIMr is not the cheapest in this chain, which the paper calls undesirable for it: from n = {from_kjr} on, our
-        KJR needs the fewest operations, at n = 30 {found["kjr"](30):,} against {found["pv-osimr"](30):,}. KJR has no path to
-        pass, because two constraints meet at the upper link of the two, and our tracer shares the propagation of a row to all
-        links below. Without sharing (`execution="rolled"`), KJR grows as n³, the order of table I. `delassus(contacts)` takes
-        the cheapest: LTL for n < {from_kjr}, then KJR, and PV-OSIMr with loops if the chain is too long to be unrolled."""
-    )
 
 
 def _slopes(

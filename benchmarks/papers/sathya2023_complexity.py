@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import sathya2023_times
 from report import Report
 from sathya2023_counts import LABELS, count, leading_terms, long_branches, maximal, stem_with_tips, sum_of
 
@@ -24,8 +23,6 @@ LENGTHS, NUMBERS = (4, 5, 6, 7, 8), (2, 3, 4, 5, 6)  # s and c, counted
 def sections(report: Report) -> None:
     report.heading("Table I: complexity")
     _terms(report)
-    if report.times:
-        sathya2023_times.sections(report)
 
 
 def inserted(terms: Sequence[tuple[int, int, int]], family: str) -> list[tuple[int, int]]:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-import sathya2023_matrices as matrices
 from matplotlib.axes import Axes
-from report import MINUS, Report
-from sathya2023_counts import LABELS, Mechanism, Polynomial, count, moved, stem_with_tips, total
+from report import Report
+from sathya2023_counts import LABELS, moved, total
 
 from featherweight import BilateralContact, Description, Robot, build
 from featherweight.model.formats.registry import load_description
-from featherweight.model.types import WORLD, frame_name
+from featherweight.model.types import WORLD
 from featherweight.viewer.chart_style import BLUE, FAINT, GREEN, ORANGE, PALE
 
 FILES = ("atlas.urdf", "shadow_hand_right.xml")
@@ -28,13 +27,12 @@ COUNTED = ("pv-osimr", "pv-osimr-some", "pv-osim", "efpa", "kjr", "ltl")
 
 
 class Case(NamedTuple):
-    """A robot with constraints, and the paper's numbers: the ratio of PV-OSIMr to PV-OSIM, and the axis of the bars."""
+    """A robot with constraints, and the last label of the axis of the paper's bars."""
 
     figure: str
     what: str
     robot: Robot
     contacts: tuple[BilateralContact, ...]
-    paper: str  # PV-OSIMr to PV-OSIM
     axis: int | None  # the last label
     title: str = ""  # title of its picture
 
@@ -75,47 +73,16 @@ def cases(folder: Path) -> tuple[Case, ...]:
     tips = (*fingertips("left_"), *fingertips("right_"))
     made = {name: build(d, "floating", execution="traced") for name, d in (("", atlas), ("1", one), ("2", both))}
     alone, free = (build(hand, base, execution="traced") for base in ("fixed", "floating"))
-    less = f"less, {MINUS}34 % at best"
     return (
-        Case("5a", "Atlas, 6-D on each foot", made[""], feet, "0", 15_000, "6-D on each foot"),
-        Case("5b", "Atlas, four points on each foot", made[""], corners, f"{MINUS}16.6 %", 20_000, "Four points on each foot"),
-        Case("6a", "Shadow hand, five fingertips", alone, fingertips(), "less", 8_000, "Shadow hand"),
-        Case("6a", "— with a floating forearm", free, fingertips(), "", None),
-        Case("6b", "Atlas with one hand, its fingertips", made["1"], fingertips("left_"), less, 40_000, "Atlas with one hand"),
-        Case("6c", "Atlas with two hands, their fingertips", made["2"], tips, less, 80_000, "Atlas with two hands"),
-        Case("6d", "— and 6-D on each foot", made["2"], (*tips, *feet), less, 80_000, "Two hands and feet"),
-        Case("IV-E", "Atlas, 6-D on feet and hands", made[""], (*feet, *hands), "+1.5 %", None),
+        Case("5a", "Atlas, 6-D on each foot", made[""], feet, 15_000, "6-D on each foot"),
+        Case("5b", "Atlas, four points on each foot", made[""], corners, 20_000, "Four points on each foot"),
+        Case("6a", "Shadow hand, five fingertips", alone, fingertips(), 8_000, "Shadow hand"),
+        Case("6a", "— with a floating forearm", free, fingertips(), None),
+        Case("6b", "Atlas with one hand, its fingertips", made["1"], fingertips("left_"), 40_000, "Atlas with one hand"),
+        Case("6c", "Atlas with two hands, their fingertips", made["2"], tips, 80_000, "Atlas with two hands"),
+        Case("6d", "— and 6-D on each foot", made["2"], (*tips, *feet), 80_000, "Two hands and feet"),
+        Case("IV-E", "Atlas, 6-D on feet and hands", made[""], (*feet, *hands), None),
     )
-
-
-def general(case: Case) -> tuple[Robot, tuple[BilateralContact, ...]]:
-    """Return the same topology and constraints on the same links, with general geometry and inertias."""
-    tree = case.robot.model.tree
-    floats = case.robot.nq > case.robot.nv
-    rows = 5 if floats else 0  # rows of the floating base beyond one
-    parents = [max(p - rows, 0) if p >= 0 else -1 for p in tree.parent[rows:]]
-    parents[0] = -1
-    made = Mechanism(parents, (), floats).robot()
-    links = {f.name: p.row for f, p in zip(case.robot.frames, case.robot.model.placed_frames, strict=True)}
-    contacts = (
-        BilateralContact(f"body{links[frame_name(c.frame)] - rows}", c.kind, placement=c.placement) for c in case.contacts
-    )
-    return made, tuple(contacts)
-
-
-def ratio(robot: Robot, contacts: Iterable[BilateralContact]) -> float:
-    made = tuple(contacts)
-    less, straight = (total(robot.delassus(made, name).operations) for name in ("pv-osimr", "pv-osim"))
-    return less / straight
-
-
-def ratio_by_matrices(robot: Robot, contacts: Sequence[BilateralContact], algorithm: str = "pv-osimr") -> float:
-    less, straight = (total(matrices.operations(robot, contacts, name)) for name in (algorithm, "pv-osim"))
-    return less / straight
-
-
-def percent(ratio: float) -> str:
-    return f"{100 * (ratio - 1):+.1f} %".replace("-", MINUS) if abs(ratio - 1) >= 5e-4 else "0"
 
 
 def sections(report: Report) -> None:
@@ -131,43 +98,9 @@ def sections(report: Report) -> None:
         """Atlas has 30 joints and a floating pelvis, a hand 24 joints. Points are 3-D constraints. The paper does not give the
         corners of the soles and the fingertips, which we estimated, nor the frames of the forearms, for which we use those of
         Atlas's hands. Rotor inertias of the hand are ignored. "Some" is PV-OSIMr without the branching links that save no
-        operations. The fewest operations are in bold."""
+        operations."""
     )
-    header = ["figure", "robot and constraints", "joints + base", "m"]
-    header += [LABELS[name] for name in COUNTED] + ["the paper's axis ends near"]
-    rows: list[list[object]] = []
-    for case in made:
-        counts = case.counts()
-        m = sum(c.size for c in case.contacts)
-        rows.append([case.figure, case.what, case.robot.nv, m, *(_marked(counts, n) for n in COUNTED), case.axis or "—"])
-    report.table(header, rows)
     _pictures(report, made)
-    _statements(report, made)
-    _ratios(report, made)
-
-
-def _marked(counts: dict[str, int], name: str) -> str:
-    return f"**{counts[name]:,}**" if counts[name] == min(counts.values()) else f"{counts[name]:,}"
-
-
-def _statements(report: Report, made: Sequence[Case]) -> None:
-    """Compare statements of sections IV-C to IV-E with our counts; the paper's figures have four algorithms."""
-    found = {case.figure: case.counts() for case in made if not case.what.startswith("— with a floating")}
-    hands = ("6a", "6b", "6c", "6d")
-    fewest = [f for f in hands if found[f]["pv-osimr"] == min(found[f][a] for a in ("pv-osimr", "pv-osim", "efpa", "ltl"))]
-    sparse = [f for f in hands if found[f]["ltl"] < found[f]["efpa"]]
-    recursions = [f for f in ("5a", "5b") if max(found[f][a] for a in PAIR) < min(found[f][a] for a in ("efpa", "ltl"))]
-    straight = [f for f in found if found[f]["pv-osim"] < found[f]["pv-osimr"]]
-    kjr = [f for f in found if found[f]["kjr"] == min(found[f].values())]
-    report.text("Statements of the paper, and the figures for which they hold in our counts:")
-    rows = [
-        ["PV-OSIMr and PV-OSIM need fewer operations than EFPA and LTL with feet alone", "5a, 5b", recursions],
-        ["LTL needs fewer operations than EFPA for a hand alone only", "6a", sparse],
-        ["PV-OSIMr needs the fewest operations of the four algorithms with hands", ", ".join(hands), fewest],
-        ["PV-OSIM needs fewer operations than PV-OSIMr in some cases, such as welded feet and hands", "IV-E", straight],
-        ["KJR needs the fewest operations of all", "not in the figures", kjr],
-    ]
-    report.table(["", "the paper", "ours"], [[what, paper, ", ".join(ours) or "none"] for what, paper, ours in rows])
 
 
 def _pictures(report: Report, made: Sequence[Case]) -> None:
@@ -189,73 +122,3 @@ def draw_bars(ax: Axes, case: Case) -> None:
     ax.set_xlim(0, 1.2 * max(counts[name] for name in BARS))
     ax.set_xticks([])
     ax.set_title(case.title, fontsize=9.0)
-
-
-def column_steps() -> tuple[float, float]:
-    """Return the operations to move a constraint row over a joint of general geometry: by our PV-OSIM, and by matrices.
-
-    c links with 6-D constraints on a stem: one more link of it has 6c columns, and 6c (6c + 1) / 2 pairs of them, of two
-    operations each.
-    """
-
-    def by_matrices(s: int, c: int) -> int:
-        mechanism = stem_with_tips(s, c)
-        return total(matrices.operations(mechanism.robot(), mechanism.contacts(), "pv-osim"))
-
-    def ours(s: int, c: int) -> int:
-        return count(stem_with_tips, s, c, algorithm="pv-osim")
-
-    found = []
-    for counted in (ours, by_matrices):
-        more = Polynomial({c: counted(7, c) - counted(6, c) for c in (1, 2, 3, 4)})
-        assert more.degree == 2 and more.coefficients[2] == 36
-        found.append(float(more.coefficients[1] - 6) / 6)
-    return found[0], found[1]
-
-
-def _ratios(report: Report, made: Sequence[Case]) -> None:
-    report.text(
-        """The operations of PV-OSIMr relative to PV-OSIM. By the text of the paper, PV-OSIM needs 19.9 % more with four points
-        on each foot, PV-OSIMr up to about 34 % less with hands (24 % in its conclusions), and PV-OSIM 1.5 % less with feet and
-        hands welded. "By matrices" counts both algorithms as the paper writes them, with 6 × 6 matrices and the inverse of the
-        floating base's inertia. "General geometry" has the same topologies without zeros."""
-    )
-    header = ["figure", "robot and constraints", "the paper", "by matrices", "ours", "general geometry: by matrices", "ours"]
-    rows: list[list[object]] = []
-    for case in made:
-        same, other = (case.robot, case.contacts), general(case)
-        found = (ratio_by_matrices(*same), ratio(*same), ratio_by_matrices(*other), ratio(*other))
-        rows.append([case.figure, case.what, case.paper or "—", *map(percent, found)])
-    report.table(header, rows)
-    _explanations(report, made)
-
-
-def _explanations(report: Report, made: Sequence[Case]) -> None:
-    feet, corners, hand, one = made[0].counts(), made[1], made[2], made[4]
-    step, step_by_matrices = column_steps()
-    report.text("Reasons for the differences:")
-    report.text(
-        f"""- 6-D feet: by matrices, both algorithms need the same operations, as in the paper. Our PV-OSIM needs
-        {feet["pv-osim"]:,} and our PV-OSIMr {feet["pv-osimr"]:,}: both pass the six axes of the base one by one."""
-    )
-    report.text(
-        f"""- Steps over joints: a constraint row needs {step:.0f} operations to pass a joint of general geometry in our
-        functions, {step_by_matrices:.0f} by matrices. PV-OSIMr saves such steps and adds products at branching links, which
-        cost the same in both. It therefore saves less in our functions."""
-    )
-    saved = [100 * (1 - x) for x in (ratio(one.robot, one.contacts), ratio_by_matrices(one.robot, one.contacts))]
-    report.text(
-        f"""- Hands on Atlas: with one hand, whose columns pass the whole arm, our PV-OSIMr saves most, {saved[0]:.0f} %, and
-        {saved[1]:.0f} % by matrices."""
-    )
-    first = [100 / ratio_by_matrices(*x, "links first") - 100 for x in ((corners.robot, corners.contacts), general(corners))]
-    report.text(
-        f"""- Four points on each foot: our functions propagate all 24 rows to the pelvis. The matrix for six constraints on
-        each foot could be computed first and then multiplied by the rows of the points. PV-OSIM needs {first[0]:.1f} % more
-        than this by matrices, {first[1]:.1f} % in general geometry; the paper's 19.9 % is between."""
-    )
-    report.text(
-        f"""- The hand alone: on a fixed forearm, only two joints carry all {sum(c.size for c in hand.contacts)} rows, and
-        PV-OSIM needs less, as section IV-E says for three joints or fewer. With a floating forearm, as always in the paper's
-        repository, PV-OSIMr needs less."""
-    )

@@ -4,20 +4,17 @@ Inertia Matrix": operations of the inverse of that matrix, which is the Delassus
     PYTHONPATH=benchmarks/peers python benchmarks/papers/wensing2012.py [--output output/papers]
 
 The mechanisms are in wensing2012_mechanisms.py, the steps of our functions in wensing2012_steps.py, costs at the paper's
-prices in wensing2012_prices.py, and the section on the differences in wensing2012_report.py. IEEE International Conference on
-Robotics and Automation 2012.
+prices in wensing2012_prices.py. IEEE International Conference on Robotics and Automation 2012.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
-import wensing2012_report
 from costs import Cost
 from matplotlib.axes import Axes
-from report import Report, percentage, run
+from report import Report, run
 from wensing2012_mechanisms import (
     ALGORITHMS,
     ASIMO,
@@ -26,7 +23,6 @@ from wensing2012_mechanisms import (
     SFA_TO_EFPA,
     TITLES,
     ZEROS,
-    Mechanism,
     contacts,
     counts,
     distributions,
@@ -37,14 +33,13 @@ from wensing2012_mechanisms import (
     three_zeros,
     variants,
 )
-from wensing2012_prices import appendix, by_table1
-from wensing2012_steps import HOOKS, STEPS, merged, pairs_alone, steps, total, without_jacobian
+from wensing2012_prices import by_table1, sfa_by_formulae
+from wensing2012_steps import HOOKS, STEPS, merged, steps, total, without_jacobian
 
 from featherweight.viewer.chart_style import BLUE, FAINT, GREEN, INK, ORANGE, PALE, RED
 
 COLORS = {"efpa": BLUE, "kjr": RED, "ltl": GREEN, "pv-osim": ORANGE, "pv-osimr": INK}
 STEP_COLORS = dict(zip(STEPS, ("#b9c0c8", "#7c8794", PALE, BLUE, GREEN, RED), strict=True))
-MORE = range(9)  # additional joints in each limb
 
 # The appendix: an operation, its price, and whether the extended-force-propagator algorithm uses it.
 APPENDIX = {
@@ -59,7 +54,6 @@ APPENDIX = {
     "6 × 6 product": ("𝒳 Λ⁻¹", Cost(216, 180), True),
     "6 × 6 product, a row of zeros": ("𝒳 Λ⁻¹, k on the privileged child", Cost(180, 144), True),
 }
-BASE_PRICE = 231  # of the inverse of the base's inertia
 
 
 @cache
@@ -86,10 +80,7 @@ def sections(report: Report) -> None:
     )
     _mechanism(report)
     _figure5(report)
-    _appendix(report)
     _figure6(report)
-    _limbs(report)
-    wensing2012_report.sections(report)
 
 
 def _mechanism(report: Report) -> None:
@@ -159,35 +150,6 @@ def draw_figure5(ax: Axes) -> None:
     ax.set_title("Flops of each step for hands and feet, labels in thousands")
 
 
-def _appendix(report: Report) -> None:
-    m = humanoid(ASIMO)
-    ends = m.hands + m.feet
-    report.heading("Appendix: prices of single operations")
-    report.text(
-        """Our prices are counts of our functions at the joint of the privileged child. A wrench and a motion pass the joint
-        after it at the price of Featherstone (2005). We eliminate the six rows of the base one by one and do not form an
-        inverse."""
-    )
-    found, marks = appendix(m), {True: "EFPA", False: "RJK"}
-    rows: list[list[object]] = []
-    equal: list[str] = []
-    for name, (formula, paper, in_efpa) in APPENDIX.items():
-        ours = found[name]
-        if ours == paper:
-            equal.append(f"{name} ({ours})")
-        else:
-            rows.append([f"{name}: {formula}", marks[in_efpa], paper, ours, percentage(ours.m + ours.a, paper.m + paper.a)])
-    ours_base = sum(total({s: c}) for s, c in steps(m, ends, "efpa").items() if s.endswith("base"))
-    price = by_table1(m, ends)["base"]
-    rows.append(["the base in total", "EFPA", price, ours_base, percentage(ours_base, price)])
-    report.table(["", "of", "the paper", "ours", "flops, %"], rows)
-    report.text(f"Equal to the paper's prices: {', '.join(equal)}.")
-    report.text(
-        f"""The paper's base costs {BASE_PRICE} for the inverse and four products. Our blocks in end-effector coordinates cost
-        more, because each row is a constant wrench on its link; only RJK has these two steps."""
-    )
-
-
 def _figure6(report: Report) -> None:
     report.heading("Figure 6: other end-effectors and other mechanisms")
     report.text(
@@ -204,7 +166,6 @@ def _figure6(report: Report) -> None:
         ratios = (f"{ratio(found, one, 'efpa'):.2f}" for one in ("ltl", "kjr"))
         rows.append([name, *(found[a] for a in ALGORITHMS), *ratios])
     report.table(["", *(TITLES[a] for a in ALGORITHMS), "SFA to EFPA", "RJK to EFPA"], rows)
-    _claims(report)
 
 
 def draw_figure6(ax: Axes) -> None:
@@ -223,85 +184,26 @@ def draw_figure6(ax: Axes) -> None:
     ax.set_title("Flops of Λ⁻¹")
 
 
-def consistent_inverse(mechanism: Mechanism, ends: tuple[int, ...]) -> dict[str, int]:
-    """Return flops of the dynamically consistent inverse of J by algorithm; propagators of EFPA reach all joints."""
-    candidates = robot(mechanism).operational_space(contacts(ends)).consistent_inverse.candidates
-    return {name: flops(operations) for name, operations in candidates.items()}
-
-
-def claims() -> list[tuple[str, str, str]]:
-    """Return the statements of the text about figure 6: words, the paper's number and ours."""
-    cases = variants()
-    found = {name: counts(*case) for name, case in cases.items()}
-    base, more = found["HF"], found["HF, 2 more arms and legs"]
-    *others, one_foot = found.values()
-    longer = ", ".join(f"{ratio(c, 'ltl', 'efpa'):.2f}" for name, c in found.items() if "joints" in name)
-    low, high = (f(ratio(c, "kjr", "efpa") for c in others) for f in (min, max))
-    inverse = consistent_inverse(*cases["HF"])
-    growth = ratio(more, "kjr", "ltl") / ratio(base, "kjr", "ltl")
-    alone = [pairs_alone(*cases[name]) / found[name]["ltl"] for name in ("HF", "HF, 2 more arms and legs")]
-    return [
-        ("SFA to EFPA, HF", f"{SFA_TO_EFPA}", f"{ratio(base, 'ltl', 'efpa'):.2f}"),
-        ("— with two additional arms and legs", "nearly the same", f"{ratio(more, 'ltl', 'efpa'):.2f}"),
-        ("— with longer limbs", "higher", longer),
-        ("— with four-fingered hands", "higher", f"{ratio(found['HF, four-fingered hands'], 'ltl', 'efpa'):.2f}"),
-        ("RJK to EFPA, all but on one foot", "> 1", f"{low:.2f} to {high:.2f}"),
-        ("— standing on one foot", "RJK has the advantage", f"{ratio(one_foot, 'kjr', 'efpa'):.2f}"),
-        ("RJK to SFA, growth with two additional arms and legs", "> 1.5", f"{growth:.2f}"),
-        ("— if each pair of end-effectors pays for its paths", "", f"{alone[1] / alone[0]:.2f}"),
-        ("SFA to EFPA for J̄ = H⁻¹ Jᵀ Λ, HF", "SFA has a large advantage", f"{inverse['ltl'] / inverse['efp']:.2f}"),
-    ]
-
-
-def _claims(report: Report) -> None:
-    report.text("Statements in the text of the paper:")
-    report.table(["", "the paper", "ours"], claims())
-    case = variants()["HF, standing on one foot"]
-    last = counts(case[0], (*case[1][1:], case[1][0]), ("kjr", "efpa"))
-    first = counts(*case)
-    shared = [ratio(counts(*variants()[name]), "pv-osimr", "efpa") for name in ("HF", "FTF", "HF, standing on one foot")]
-    report.text(
-        f"""Our RJK grows less than the paper's: it propagates to an end-effector once for all later end-effectors whose paths
-        branch off at the same row. Its cost depends on the order of contacts: on one foot {first["kjr"]:,} flops with the foot
-        first, {last["kjr"]:,} with the foot last (EFPA: {first["efpa"]:,} and {last["efpa"]:,}). PV-OSIMr uses paths that
-        end-effectors share, which EFPA does not. It needs {shared[0]:.2f} times the flops of EFPA for HF, {shared[1]:.2f} for
-        FTF and {shared[2]:.2f} on one foot."""
-    )
-
-
-def limb_counts() -> dict[int, dict[str, int]]:
-    """Return flops for hands and feet by the number of additional joints per limb."""
-    names = ("efpa", "kjr", "ltl", "pv-osim", "pv-osimr")
-    found = {}
-    for k in MORE:
-        m = humanoid(replace(ASIMO, arm=ASIMO.arm + k, leg=ASIMO.leg + k))
-        found[k] = counts(m, m.hands + m.feet, names)
-    return found
-
-
-def _limbs(report: Report) -> None:
-    found = limb_counts()
-    report.heading("Figure 6, longer limbs")
-    with report.picture("wensing2012_limbs", "Flops against additional joints in each limb", (6.4, 3.6)) as ax:
-        for algorithm, color in COLORS.items():
-            line = [c[algorithm] / 1000 for c in found.values()]
-            ax.plot(list(found), line, "o-", color=color, markersize=3.5, linewidth=1.4)
-            up = {"pv-osimr": 4, "pv-osim": -4}.get(algorithm, 0)
-            place = (list(found)[-1], line[-1])
-            ax.annotate(TITLES[algorithm], place, (7, up), "data", "offset points", va="center", color=color)
-        ax.set(xlabel="additional joints in each arm and each leg", ylabel="flops, thousands", ylim=(0, None), xlim=(-0.2, 9.4))
-        ax.grid()
-        ax.set_title("Flops of Λ⁻¹ for hands and feet")
-    first = next((k for k, c in found.items() if c["ltl"] > c["efpa"]), None)
-    text = (
-        f"From {first} additional joints on, SFA needs more flops than EFPA."
-        if first is not None
-        else "For all these lengths, SFA needs at most as many flops as EFPA."
-    )
-    report.text(
-        f"""Longer limbs have longer paths, and their blocks of H have no zeros. {text} With two additional arms and legs,
-        {three_zeros(MORE_LIMBS)[2]:.0f} % of H are zero, and the ratio hardly changes."""
-    )
+def ratios() -> dict[str, tuple[float, float, float]]:
+    """Return the ratios of SFA to EFPA for hands and feet and for two additional arms and legs, and their quotient."""
+    found: dict[str, list[float]] = {}
+    for limbs in (ASIMO, MORE_LIMBS):
+        m = humanoid(limbs)
+        ends = m.hands + m.feet
+        c = counts(m, ends, ("efpa", "ltl"))
+        J = c["ltl"] - without_jacobian(m, ends)
+        frames = robot(m).frame_jacobian([f"body{e}" for e in ends], reference="local")
+        inertias = total({"": steps(m, ends, "efpa")["inertias"]})
+        efpa, sfa = sum(by_table1(m, ends).values()) + inertias, sum(sfa_by_formulae(m, ends).values())
+        for name, x in {
+            "our functions": c["ltl"] / c["efpa"],
+            "our functions, the Jacobian not counted": without_jacobian(m, ends) / c["efpa"],
+            "our functions, J as `frame_jacobian` makes it": (c["ltl"] - J + flops(frames.operations)) / c["efpa"],
+            "the papers' prices, the Jacobian not counted": sfa / efpa,
+            "the papers' prices and our Jacobian": (sfa + J) / efpa,
+        }.items():
+            found.setdefault(name, []).append(x)
+    return {name: (one, more, more / one) for name, (one, more) in found.items()}
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Wensing, Featherstone and Orin (2012): costs of the steps of the algorithms, and causes of differences.
+"""Wensing, Featherstone and Orin (2012): costs of the steps of the algorithms.
 
 The functions of the library run once on symbolic scalars. Each operation belongs to the step that first creates it; calls of
 helper functions mark the start of a step.
@@ -7,9 +7,8 @@ helper functions mark the start of a step.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import replace
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from functools import cache
 from itertools import combinations
 from types import ModuleType
@@ -17,19 +16,15 @@ from typing import Any
 from unittest.mock import patch
 
 from costs import Cost, cost_of_nodes, needed
-from wensing2012_mechanisms import ASIMO, Mechanism, contacts, flops, function, humanoid, robot
+from wensing2012_mechanisms import Mechanism, function
 
-import featherweight.engine.graph as graphs
-from featherweight import Joint, JointType, build, generators
 from featherweight.algorithms.articulated import articulated_inertias
 from featherweight.algorithms.contact.contact_rows import contact_jacobian
 from featherweight.algorithms.contact.delassus import efpa, kjr, ltl, pv_osim
 from featherweight.engine.function import CompiledFunction
 from featherweight.engine.graph import Expression, Graph
-from featherweight.engine.operations import CONSTANT, INPUT
-from featherweight.engine.trace import Trace, count, trace
+from featherweight.engine.trace import Trace, trace
 from featherweight.model.tree import INNER
-from featherweight.spatial import Force, Motion, Vec3, unit_motion
 
 ON_BASE = ", base"
 STEPS = ("inertias", "factors", "inward", "outward", "diagonal blocks", "other blocks")
@@ -79,11 +74,10 @@ HOOKS: dict[str, tuple[Hook, ...]] = {
 
 
 @cache
-def steps(mechanism: Mechanism, ends: tuple[int, ...], algorithm: str, left_out: str = "") -> dict[str, Cost]:
-    """Return costs of the steps of an algorithm, separately for the base; `left_out` is an argument of `without`."""
+def steps(mechanism: Mechanism, ends: tuple[int, ...], algorithm: str) -> dict[str, Cost]:
+    """Return costs of the steps of an algorithm, separately for the base."""
     made = function(mechanism, ends, algorithm)
-    with without(left_out) if left_out else nullcontext():
-        t, labels, J = _labelled(made, HOOKS[algorithm])
+    t, labels, J = _labelled(made, HOOKS[algorithm])
     nodes: dict[str, set[int]] = {}
     for i in t.live:
         nodes.setdefault(labels[i], set()).add(i)
@@ -140,9 +134,6 @@ def _labelled(made: CompiledFunction[Any], hooks: Iterable[Hook]) -> tuple[Trace
     return t, labels, seen[0]
 
 
-# ---- causes of differences
-
-
 def total(costs: dict[str, Cost]) -> int:
     return sum(c.m + c.a for c in costs.values())
 
@@ -153,68 +144,9 @@ def without_jacobian(mechanism: Mechanism, ends: tuple[int, ...]) -> int:
     return total(costs) - total({"": costs["inward"]})
 
 
-def axis_terms(mechanism: Mechanism, ends: tuple[int, ...], algorithm: str) -> int:
-    """Return the flops saved if `propagate_motion` leaves out the terms that cancel along the joint's axis."""
-    program = function(mechanism, ends, algorithm).program
-    module = {"efpa": efpa, "kjr": kjr}[algorithm]
-
-    def counted() -> int:
-        return flops(count(trace(program.flat, [a.size for a in program.inputs])))
-
-    def propagate_motion(tree: Any, X: Any, W: Force, j: int, a: Motion) -> Motion:
-        k = tree.axis[j]
-        assert tree.armature[j] == 0.0, "only then is the component of W along the axis one"
-        b = a if tree.kind[j] == INNER else X[j] @ a
-        x: list[Any] = [*b.ang, *b.lin]
-        x[k] = 0.0
-        free = Motion(Vec3(*x[:3]), Vec3(*x[3:]))
-        return free - unit_motion(k, W.power(free))
-
-    with patch.object(module, "propagate_motion", propagate_motion):
-        less = counted()
-    return counted() - less
-
-
 @cache
 def pairs_alone(mechanism: Mechanism, ends: tuple[int, ...]) -> int:
     """Return flops of "kjr" if each pair of end-effectors paid for both paths from their common ancestor."""
     costs = {step: c for step, c in steps(mechanism, ends, "kjr").items() if step != "other blocks"}
     pairs = (steps(mechanism, pair, "kjr")["other blocks"] for pair in combinations(ends, 2))
     return total(costs) + sum(c.m + c.a for c in pairs)
-
-
-@contextmanager
-def without(what: str) -> Iterator[None]:
-    """Trace without merging equal expressions ("sharing"), or without simplifying x + (y - x) ("cancelling")."""
-    kept = Graph.node
-
-    def node(graph: Graph, op: int, a: float, b: int = 0) -> int:
-        if op not in (INPUT, CONSTANT):
-            graph._known.pop((op, a, b), None)
-        return kept(graph, op, a, b)
-
-    def not_cancelled(*arguments: Any) -> None:
-        return None
-
-    with patch.object(Graph, "node", node) if what == "sharing" else patch.object(graphs, "_cancelled", not_cancelled):
-        yield
-
-
-def base_frames() -> dict[str, tuple[int, int]]:
-    """Return flops of "efpa" and "ltl" for hands and feet by the location of the base's frame."""
-    waist, arm = humanoid(ASIMO), humanoid(ASIMO, arms_first=True)
-    made = generators.from_parents(waist.parents)
-    first, *others = made.joints
-    base = Joint(first.name, JointType.FLOATING, first.parent, first.child)
-    anywhere = build(replace(made, joints=(base, *others)))
-    robots = {
-        "at the waist joint, on the way to the feet": (robot(waist), waist),
-        "at the first joint of an arm": (robot(arm), arm),
-        "anywhere": (anywhere, waist),
-    }
-    found = {}
-    for name, (r, m) in robots.items():
-        made_contacts = contacts(m.hands + m.feet)
-        efpa_flops, ltl_flops = (flops(r.delassus(made_contacts, algorithm).operations) for algorithm in ("efpa", "ltl"))
-        found[name] = (efpa_flops, ltl_flops)
-    return found

@@ -1,4 +1,4 @@
-"""Simulations compared with MuJoCo: Talos, Panda, gymnasium's robots, and mechanisms; and costs of sets of contacts.
+"""Simulations compared with MuJoCo: Talos, Panda, gymnasium's robots, and mechanisms.
 
     python benchmarks/peers/simulation_peer.py [--only talos gymnasium ...] [--rounds 9] [--contact rigid]
 
@@ -21,11 +21,11 @@ import numpy as np
 import simulation_controlled
 import simulation_gymnasium
 import simulation_mechanisms
-from measure import machine, markdown, median_times
-from measured_row import HEADER, Row, alternating, clock
+from measure import machine, markdown
+from measured_row import HEADER, Row, alternating
 from mujoco_fleet import MujocoFleet
 from robots_in_mujoco import STEP, angles, mujoco_states
-from simulation_models import TALOS, soles, spread, standing_talos, talos_in_mujoco, talos_posture
+from simulation_models import TALOS, soles, spread, standing_talos, talos_in_mujoco
 
 import featherweight as fw
 from featherweight.engine.threads import processors
@@ -54,28 +54,6 @@ def rollouts(standing: bool, robots: int, steps: int, rounds: int) -> Row:
     return Row(f"{robots} Talos {what}", "rollout", seconds[0] * each, seconds[1] * each, remark)
 
 
-def sets_of_contacts(seconds: float) -> list[list[str]]:
-    """Return times of the Delassus matrix of all possible contact bodies and of the touching ones, and of tracing a set."""
-    robot = fw.load(TALOS, base="floating")
-    q = talos_posture(robot)
-    feet = ("leg_left_6_link", "leg_right_6_link")
-    arms = ("arm_left_7_link", "arm_right_7_link")
-    everything = tuple(b.name for b in robot.bodies)
-    rows = []
-    for what, may, do in (
-        ("one foot of two", feet, feet[:1]),
-        ("two feet of feet and arms", feet + arms, feet),
-        ("two feet of all 33 bodies", everything, feet),
-    ):
-        whole, exact = (robot.delassus([fw.BilateralContact(b) for b in names]) for names in (may, do))
-        begun = clock()
-        exact.copy().trace  # noqa: B018  # the cost of a new set before code generation
-        traced = clock() - begun
-        a, b = median_times((lambda f=whole: f(q), lambda f=exact: f(q)), seconds)  # type: ignore[misc]
-        rows.append([what, f"{1e6 * a:.2f}", f"{1e6 * b:.2f}", f"{1e6 * (a - b):.2f}", f"{1e3 * traced:.0f}"])
-    return rows
-
-
 def talos(options: Any) -> list[Row]:
     rounds = options.rounds
     return [
@@ -96,7 +74,7 @@ PARTS: dict[str, Callable[[Any], list[Row]]] = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", nargs="*", choices=[*PARTS, "sets"], default=[*PARTS, "sets"])
+    parser.add_argument("--only", nargs="*", choices=[*PARTS], default=[*PARTS])
     parser.add_argument("--robots", type=int, default=1024, help="number of small robots in rollouts")
     parser.add_argument("--steps", type=int, default=50, help="steps of these rollouts")
     parser.add_argument("--rounds", type=int, default=9)
@@ -104,17 +82,7 @@ def main() -> None:
     options = parser.parse_args()
     print(f"{machine()}; MuJoCo {mujoco.__version__}; {processors()} threads for rollouts\n")
     rows = [row.cells() for part, measured in PARTS.items() if part in options.only for row in measured(options)]
-    if rows:
-        print(markdown(HEADER, rows), "\n")
-    if "sets" in options.only:
-        header = [
-            "touching bodies, of possible ones",
-            "possible ones [µs]",
-            "touching ones [µs]",
-            "difference [µs]",
-            "tracing another set [ms]",
-        ]
-        print(markdown(header, sets_of_contacts(1.0)))
+    print(markdown(HEADER, rows))
 
 
 if __name__ == "__main__":

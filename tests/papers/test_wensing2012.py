@@ -24,7 +24,6 @@ from wensing2012_mechanisms import (
     zeros,
 )
 from wensing2012_prices import appendix, by_table1
-from wensing2012_report import ratios
 from wensing2012_steps import HOOKS, merged, pairs_alone, steps, total
 
 RECURSIVE = ("efpa", "kjr")
@@ -79,7 +78,7 @@ def test_efpa_takes_no_more_than_table_1_at_the_prices_of_the_paper() -> None:
 
 def test_without_the_jacobian_sparse_factors_take_the_part_of_efpa_that_the_paper_says() -> None:
     """Check 0.78 to 0.05, with our counts and with the papers' costs, because neither are the paper's own counts."""
-    found = ratios()
+    found = wensing2012.ratios()
     for name in ("our functions, the Jacobian not counted", "the papers' prices, the Jacobian not counted"):
         assert found[name][0] == pytest.approx(SFA_TO_EFPA, abs=0.05), name
         assert found[name][2] == pytest.approx(1.0, abs=0.05), name
