@@ -15,8 +15,8 @@ Rigid contacts answer to y = J w + g / h, or to J w if they overlap. Their G has
 which corrections remove (`rigid_contacts`).
 
 Where dampers act after impulses, the acceleration a' solves (M + h D) a' = M a at the same state. Forces at joints are linear
-within limits (`loads`). Those of tendons, muscles, drives with activations, drag, springs of ball joints, and of all
-joints of a robot with loops, have derivatives by differences: of the load at joints, or, where this is not all that depends on
+within limits (`loads`). Those of tendons, muscles, drives with activations, drag, springs of ball joints, and of a robot with
+loops and compliant equalities have derivatives by differences: of the load at joints, or, where this is not all that depends on
 the state (drag, gravity compensation, implicit drives, dampers that vary), of the acceleration without impulses.
 """
 

@@ -397,7 +397,7 @@ def add_joint_row(
             if y.by_differences:
                 x[seen + j] = sign * x[at.arms + r * n + j]
             elif y.calls.spanning_after.address != 0:
-                x[seen + j] = sign * x[at.swept_after + dof * n + j]
+                x[seen + j] = sign * (x[at.swept_after + dof * n + j] + before * x[at.swept + dof * n + j])
             if rows.holds[r] > 0 and y.by_differences:
                 x[seen + j] += h * x[at.drifts + 2 * r * at.stride + j]
                 x[by_v + j] = h * x[at.drifts + (2 * r + 1) * at.stride + j]

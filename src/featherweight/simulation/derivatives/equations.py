@@ -38,7 +38,7 @@ class Places(NamedTuple):
     spread: int  # (rows, n) the map S from velocities to those of all joints, if it is not the identity
     swept: int  # (rows, n) derivative of S v by q
     mapped: int  # (n, n) derivative of Sᵀ f by q, for forces f of rows
-    swept_after: int  # (rows, n) `swept` at w, if contacts are rigid
+    swept_after: int  # (rows, n) `swept` at w
     mapped_after: int  # (n, n) `mapped` for the impulses of limits and dry friction
     jacobian: int  # (bodies that may touch, 6, n) of their velocities
     turned: int  # (bodies, 6, n) derivatives of these velocities by q, at w
@@ -91,7 +91,7 @@ def places(x: Sizes) -> Places:
         "product": width, "cotangent": stride, "column": LANES * stride, "moved_column": LANES * stride,
         "answering": kept,
         "spread": rows * n, "swept": rows * n, "mapped": square if rows else 0,
-        "swept_after": rows * n * rigid, "mapped_after": square * (rows > 0) * rigid,
+        "swept_after": rows * n, "mapped_after": square * (rows > 0),
         "differences": n * width * differs, "late": n * width * differs, "acts": na * width * differs,
         "arms": x.lengths * n * differs,
         "pulls": n * stride * differs, "drifts": x.lengths * 2 * stride * differs,

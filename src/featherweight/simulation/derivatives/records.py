@@ -23,7 +23,7 @@ class SlopeCalls(NamedTuple):
     dynamics: MachineCall  # q, v, acceleration, forces -> by_q, by_v, mass, with the armature of the step
     settled: MachineCall  # the same with the inertia that represents dampers, if they act after impulses
     spanning: MachineCall  # q, v, forces of rows -> spread, swept, mapped, if loops move joints
-    spanning_after: MachineCall  # q, after, pushes -> spread, swept_after, mapped_after, if contacts are rigid
+    spanning_after: MachineCall  # q, after, pushes -> spread, swept_after, mapped_after
     struck: MachineCall  # q, v, joint forces with impulses, forces on bodies -> acceleration before dampers act
     jacobian: MachineCall  # q -> jacobian
     motions: MachineCall  # q, after -> turned, for robots with loops

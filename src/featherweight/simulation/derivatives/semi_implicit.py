@@ -90,13 +90,13 @@ def slopes_of(stages: StagesTable, model: StepModel, contacts: ContactStage) -> 
     for k, j in enumerate(j for j in robot.model.joints if j.type is not JointType.FLOATING):
         if not robot.closed:
             joint[j.v_slice] = k
-    plain = model.has_linear_forces and not (robot.closed and contacts.convex)
+    plain = model.has_linear_forces and not (robot.closed and contacts.convex and s.touching.model.rows.holds.any())
     rows = model.forces.rows if model.forces.mapped and plain else 0
     varies = model.in_fluid or robot.model.weight_compensated or model.drives_damp or model.nonlinear
     varies = varies or bool(model.damped_lengths)
     y = acceleration_slopes(s, Paths(joint, first, moves), rows, plain, rigid, not varies)
     by_q, by_v, mass, mapped = (matrix_at(y, place, n, n) for place in (y.at.by_q, y.at.by_v, y.at.mass, y.at.mapped))
-    late = rows if rigid and robot.closed else 0
+    late = rows if robot.closed else 0
     spread, swept = (matrix_at(y, place, rows, n) for place in (y.at.spread, y.at.swept))
     swept_after, mapped_after = matrix_at(y, y.at.swept_after, late, n), matrix_at(y, y.at.mapped_after, n, n)
     turned, jacobian, before = (matrix_at(y, place, bodies, 6, n) for place in (y.at.turned, y.at.jacobian, y.at.turned_before))
@@ -127,7 +127,7 @@ def slopes_of(stages: StagesTable, model: StepModel, contacts: ContactStage) -> 
             s.touching.forces, y.acceleration,
         ), struck_armature),
         "spanning": (spanning, q, v, y.load.force, spread, swept, mapped),
-        "spanning_after": (spanning if rigid else None, q, y.after, y.pushes, spread, swept_after, mapped_after),
+        "spanning_after": (spanning, q, y.after, y.pushes, spread, swept_after, mapped_after),
         "jacobian": (of_bodies, q, v, jacobian),
         "motions": (motions, q, y.after, turned),
         "motions_before": (before_too, q, v, before),
