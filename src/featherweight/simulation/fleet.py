@@ -22,7 +22,7 @@ from ..engine.progress import Progress
 from ..engine.threads import processors, share_out
 from ..model.model_sensors import OF_LAST_STEP
 from .arguments import of_robots
-from .array_access import ArrayAccess, ContactAccess
+from .array_access import ArrayAccess, ContactAccess, converted
 from .contact_arrays import ContactArrays, ContactsOfRobot, SpreadImpulses
 from .fleet_loop import ENERGY, LOOK, RUN, STEP, WORK_ON_ROBOTS
 from .fleet_vectors import STEPS as VECTOR_STEPS
@@ -542,6 +542,8 @@ class Fleet:
         at_once = steps == 1 and self._ready and self._started and not self.first_inputs.looks
         if at_once and (external is None or self._external) and self._step_once:
             taken = self._step_once(tau, control, external)
+            if taken is None:  # lists and other types
+                taken = self._step_once(*map(converted, self.access.inputs, (tau, control, external)))
         if taken is None:
             self._give(tau, control, external)
             if not (self._ready and self._started):
